@@ -1,0 +1,221 @@
+"""Finding keys in runs: a binary search by hash, then a comparison of keys.
+
+In: the views of a table, the newest first, and needles sorted by hash. Out: where the newest row of each needle is,
+or all its rows. A hash alone never decides: several keys may share one, also within one run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from sterna.state.columns import Hashes, Ints, Mask, equal, flags, gather, plain, valid, width
+from sterna.state.refs import END, RunRef, newest_first
+from sterna.state.runs import Run, RunCache
+
+
+class View:
+    """The part of one run that a table may see: one or more hash ranges of it."""
+
+    __slots__ = ("deletes", "hi", "lasts", "lo", "lows", "newest", "oldest", "run")
+
+    def __init__(self, run: Run, ranges: Sequence[tuple[int, int]], deletes: bool) -> None:
+        self.run = run
+        self.deletes = deletes
+        self.lo, self.hi = ranges[0][0], ranges[-1][1]
+        self.lows: Hashes | None = None
+        self.oldest: int | None = None
+        self.newest: int | None = None
+        if len(ranges) > 1:
+            self.lows = np.array([lo for lo, _ in ranges], np.uint64)
+            self.lasts: Hashes = np.array([hi - 1 for _, hi in ranges], np.uint64)
+
+    def sees(self, hashes: Hashes) -> Mask | None:
+        """Which of the hashes, all between ``lo`` and ``hi``, are in a range; None for all."""
+        if self.lows is None:
+            return None
+        return hashes <= self.lasts[self.lows.searchsorted(hashes, "right") - 1]
+
+
+def views_of(refs: Sequence[RunRef], cache: RunCache) -> list[View]:
+    """The views that references make, the newest first; the references of one file are one view."""
+    grouped: dict[tuple[str, int, int], list[RunRef]] = {}
+    for ref in sorted(refs, key=newest_first):
+        grouped.setdefault((ref.name, ref.level, ref.age), []).append(ref)
+    out = []
+    for group in grouped.values():
+        view = View(cache.open(group[0]), [(ref.lo, ref.hi) for ref in group], group[0].deletes)
+        view.oldest, view.newest = group[0].oldest, group[0].newest
+        out.append(view)
+    return out
+
+
+def search(hashes: Hashes, needles: Hashes) -> Ints:
+    """The first position of each needle, or where it would be; needles sorted."""
+    return np.searchsorted(hashes, needles)
+
+
+def narrow(needles: Hashes, lo: int, hi: int) -> tuple[int, int]:
+    """The slice of sorted needles that lies in ``[lo, hi)``."""
+    first = int(needles.searchsorted(np.uint64(lo))) if lo > 0 else 0
+    last = int(needles.searchsorted(np.uint64(hi))) if hi < END else len(needles)
+    return first, last
+
+
+def match(
+    run: Run, names: Sequence[str], rows: Ints, hashes: Hashes, keys: Sequence[pa.Array], who: Ints
+) -> tuple[Ints, Ints]:
+    """The rows that hold the needles ``who``, searched from ``rows`` on, and those needles; one row a needle.
+
+    ``rows[i]`` holds the hash of needle ``who[i]``; a needle that is not at it may be at one of the next.
+    """
+    columns = [run.column(name) for name in names]
+    found: list[tuple[Ints, Ints]] = []
+    while len(who):
+        same = equal(columns, rows, keys, who)
+        if same.all():
+            found.append((rows, who))
+            break
+        found.append((rows[same], who[same]))
+        rows, who = rows[~same] + 1, who[~same]
+        more = run.hashes.take(rows, mode="clip") == hashes[who]
+        more &= rows < run.rows
+        rows, who = rows[more], who[more]
+    if len(found) == 1:
+        return found[0]
+    if not found:
+        return rows, who
+    return np.concatenate([r for r, _ in found]), np.concatenate([w for _, w in found])
+
+
+class Located:
+    """Where the rows of some keys are: ``found`` says which keys have one."""
+
+    def __init__(self, types: dict[str, pa.DataType], rows: int) -> None:
+        self._types = types
+        self._rows = rows
+        self.parts: list[tuple[Run, Ints, Ints | slice]] = []
+        self.found: Mask = np.zeros(rows, np.bool_)
+
+    def take(self, column: str) -> pa.Array:
+        """A value column, aligned to the keys; null where a key has no row."""
+        name = f"v.{column}"
+        return gather(
+            self._types[name], self._rows, [(run.column(name), at, to) for run, at, to in self.parts]
+        )
+
+    def numpy(self, column: str, default: Any) -> npt.NDArray[Any]:
+        """A numeric, date or time column as NumPy values, ``default`` where a key has no row or its value is null."""
+        name = f"v.{column}"
+        kind = self._types[name]
+        if pa.types.is_boolean(kind):
+            out: npt.NDArray[Any] = np.full(self._rows, default, np.bool_)
+        elif width(kind) in (1, 2, 4, 8):
+            dtype = np.dtype(kind.to_pandas_dtype())
+            if dtype.kind not in "iuf":
+                dtype = np.dtype(f"i{width(kind)}")
+            out = np.full(self._rows, default, dtype)
+        else:
+            raise TypeError(f"column {column!r} is {kind}: only numbers, dates and times have a NumPy form")
+        for run, at, to in self.parts:
+            array = run.column(name)
+            values = flags(array, at) if pa.types.is_boolean(kind) else plain(array).view(out.dtype)[at]
+            known = valid(array, at)
+            if known is not None and not known.all():
+                values = np.where(known, values, np.asarray(default, out.dtype))
+            out[to] = values
+        return out
+
+
+def locate(
+    views: Sequence[View],
+    names: Sequence[str],
+    types: dict[str, pa.DataType],
+    hashes: Hashes,
+    keys: Sequence[pa.Array],
+) -> Located:
+    """The newest row of each key of a value table; needles sorted by hash, keys may repeat."""
+    out = Located(types, len(hashes))
+    settled = np.zeros(len(hashes), np.bool_)
+    active: Ints | None = None  # the needles still looked for, where dropping the others has paid
+    needles = hashes
+    waste = 0
+    for view in views:
+        first, last = narrow(needles, view.lo, view.hi)
+        if first == last:
+            continue
+        run = view.run
+        rows = search(run.hashes, needles[first:last])
+        hit = np.flatnonzero(run.hashes.take(rows, mode="clip") == needles[first:last])
+        if not len(hit):
+            continue
+        rows = rows[hit]
+        hit += first
+        who = hit if active is None else active[hit]
+        wanted = view.sees(hashes[who])
+        if waste:
+            wanted = ~settled[who] if wanted is None else wanted & ~settled[who]
+        if wanted is not None:
+            rows, who = rows[wanted], who[wanted]
+        rows, who = match(run, names, rows, hashes, keys, who)
+        if not len(who):
+            continue
+        settled[who] = True
+        waste += len(who)
+        if view.deletes:
+            there = ~flags(run.column("_gone"), rows)
+            rows, who = rows[there], who[there]
+        out.found[who] = True
+        out.parts.append((run, rows, who))
+        if waste * 4 > len(needles):
+            active = np.flatnonzero(~settled)
+            needles = hashes[active]
+            waste = 0
+            if not len(active):
+                break
+    return out
+
+
+def all_rows(
+    views: Sequence[View], names: Sequence[str], hashes: Hashes, keys: Sequence[pa.Array], horizon: int | None
+) -> list[tuple[Run, Ints, Ints]]:
+    """The live rows of each key of a rows table: (run, rows, needles), the newest run first."""
+    out: list[tuple[Run, Ints, Ints]] = []
+    dead = np.zeros(len(hashes), np.bool_)
+    for view in views:
+        first, last = narrow(hashes, view.lo, view.hi)
+        if first == last:
+            continue
+        run = view.run
+        if horizon is not None and not view.deletes and view.newest is not None and view.newest < horizon:
+            continue
+        start = search(run.hashes, hashes[first:last])
+        hit = np.flatnonzero(run.hashes.take(start, mode="clip") == hashes[first:last])
+        hit = hit[~dead[hit + first]]
+        if not len(hit):
+            continue
+        start = start[hit]
+        who = hit + first
+        counts = np.searchsorted(run.hashes, hashes[who], "right") - start
+        steps = np.arange(int(counts.sum())) - np.repeat(np.cumsum(counts) - counts, counts)
+        rows, who = np.repeat(start, counts) + steps, np.repeat(who, counts)
+        sees = view.sees(hashes[who])
+        if sees is not None:
+            rows, who = rows[sees], who[sees]
+        same = equal([run.column(name) for name in names], rows, keys, who)
+        if not same.all():
+            rows, who = rows[same], who[same]
+        if view.deletes:
+            gone = flags(run.column("_gone"), rows)
+            dead[who[gone]] = True
+            rows, who = rows[~gone], who[~gone]
+        if horizon is not None:
+            alive = plain(run.column("_time")).view(np.int64)[rows] >= horizon
+            rows, who = rows[alive], who[alive]
+        if len(rows):
+            out.append((run, rows, who))
+    return out

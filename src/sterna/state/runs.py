@@ -1,0 +1,276 @@
+"""Run files: immutable, sorted by hash, memory-mapped, checked when a process first opens them.
+
+In: record batches sorted by ``_hash``. Out: ``RunRef`` for what was written, ``Run`` for what was opened. A file that
+is missing, cut short or damaged raises ``StateError`` with its name and what is wrong with it; a damaged local copy
+of a remote file is fetched again once before that.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import os
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import xxhash
+
+from sterna.errors import StateError
+from sterna.state.columns import Hashes, Ints, plain
+from sterna.state.refs import END, RunRef, coalesce, drop, keep
+from sterna.state.store import Store, write_local
+
+__all__ = ["END", "Run", "RunCache", "RunRef", "cache_for", "coalesce", "drop", "keep"]
+
+SPLIT_BYTES = 256 << 20
+
+
+class Run:
+    """An opened run: a record batch sorted by hash."""
+
+    __slots__ = ("_columns", "_gone", "_stones", "batch", "hashes", "rows")
+
+    def __init__(self, batch: pa.RecordBatch) -> None:
+        self.batch = batch
+        self.rows: int = batch.num_rows
+        self.hashes: Hashes = plain(batch.column("_hash"))
+        self._columns: dict[str, pa.Array] = {}
+        self._gone: Ints | None = None
+        self._stones: Run | None = None
+
+    def column(self, name: str) -> pa.Array:
+        """One column, by its name in the file."""
+        column = self._columns.get(name)
+        if column is None:
+            column = self._columns[name] = self.batch.column(name)
+        return column
+
+    def span(self, lo: int, hi: int) -> tuple[int, int]:
+        """The positions [start, stop) of the rows whose hash is in ``[lo, hi)``."""
+        start = 0 if lo <= 0 else int(self.hashes.searchsorted(np.uint64(lo))) if lo < END else self.rows
+        stop = self.rows if hi >= END else int(self.hashes.searchsorted(np.uint64(hi)))
+        return start, max(start, stop)
+
+    @property
+    def gone(self) -> Ints:
+        """The positions of the tombstones."""
+        if self._gone is None:
+            found = pc.indices_nonzero(self.column("_gone"))
+            self._gone = found.to_numpy(zero_copy_only=False).astype(np.int64)
+        return self._gone
+
+    def stones(self, keys: list[str]) -> Run:
+        """The tombstones alone, as a run of hashes and keys."""
+        if self._stones is None:
+            self._stones = Run(self.batch.select(["_hash", *keys]).take(pa.array(self.gone)))
+        return self._stones
+
+
+class RunCache:
+    """The run files that this process has open, the least recently used one closed first.
+
+    Args:
+        store: Where the files live.
+        local_dir: Where copies of the files of a store that is not local are kept; needed for such a store.
+        limit: How many files to keep open.
+    """
+
+    def __init__(self, store: Store, local_dir: str | None = None, limit: int = 1024) -> None:
+        if not store.is_local and local_dir is None:
+            raise StateError(f"runs of {store.uri} need a local directory: it can't be memory-mapped")
+        self.store = store
+        self.local_dir = local_dir
+        self._limit = limit
+        self._open: OrderedDict[str, Run] = OrderedDict()
+        self._verified: dict[str, int] = {}
+        self._made: set[str] = set()
+        self._lock = threading.Lock()
+
+    def open(self, ref: RunRef) -> Run:
+        """Map the file of a reference; the first time in this process, check its size and checksum."""
+        with self._lock:
+            run = self._open.get(ref.name)
+            if run is not None and self._verified.get(ref.name) == ref.checksum:
+                self._open.move_to_end(ref.name)
+                return run
+        run = self._load(ref)
+        with self._lock:
+            self._verified[ref.name] = ref.checksum
+            self._open[ref.name] = run
+            self._open.move_to_end(ref.name)
+            while len(self._open) > self._limit:
+                self._open.popitem(last=False)
+        return run
+
+    def write(
+        self, name: str, batch: pa.RecordBatch, *, age: int, level: int, timed: bool, durable: bool = False
+    ) -> RunRef:
+        """Write a batch that is sorted by ``_hash`` as one file and return the reference to all of it."""
+        if batch.num_rows == 0:
+            raise ValueError(f"run {name} would be empty")
+        data = _encode(batch)
+        checksum = xxhash.xxh3_64_intdigest(data)
+        if not self.store.is_local:
+            self._keep_copy(name, data)
+        self.store.write(name, data, durable=durable)
+        self._verified[name] = checksum
+        with self._lock:
+            self._open.pop(name, None)
+        hashes = plain(batch.column("_hash"))
+        deletes = bool(pc.any(batch.column("_gone")).as_py())
+        oldest = newest = None
+        if timed:
+            times = batch.column("_time")
+            if deletes:
+                times = times.filter(pc.invert(batch.column("_gone")))
+            if len(times):
+                values = plain(times).view(np.int64)
+                oldest, newest = int(values.min()), int(values.max())
+        return RunRef(
+            name,
+            int(hashes[0]),
+            int(hashes[-1]) + 1,
+            age,
+            level,
+            batch.num_rows,
+            len(data),
+            checksum,
+            deletes,
+            oldest,
+            newest,
+        )
+
+    def write_split(
+        self,
+        namer: Callable[[], str],
+        batch: pa.RecordBatch,
+        *,
+        age: int,
+        level: int,
+        timed: bool,
+        durable: bool = False,
+        limit: int = SPLIT_BYTES,
+    ) -> list[RunRef]:
+        """Write a batch as files of at most ``limit`` bytes, never parting rows of one hash; [] for no rows."""
+        if batch.num_rows == 0:
+            return []
+        hashes = plain(batch.column("_hash"))
+        pieces = math.ceil(batch.nbytes / limit)
+        edges = {int(hashes.searchsorted(hashes[i * batch.num_rows // pieces])) for i in range(1, pieces)} - {
+            0
+        }
+        if not edges:
+            return [self.write(namer(), batch, age=age, level=level, timed=timed, durable=durable)]
+        starts = [0, *sorted(edges)]
+        out: list[RunRef] = []
+        for start, stop in zip(starts, [*starts[1:], batch.num_rows], strict=True):
+            part = batch.slice(start, stop - start)
+            out += self.write_split(
+                namer, part, age=age, level=level, timed=timed, durable=durable, limit=limit
+            )
+        return out
+
+    def writer(
+        self, namer: Callable[[], str], *, age: int, timed: bool, level: int = 0, durable: bool = False
+    ) -> Callable[[pa.RecordBatch], list[RunRef]]:
+        """What ``Table.flush`` takes: a function that writes a batch under the next names."""
+
+        def write(batch: pa.RecordBatch) -> list[RunRef]:
+            return self.write_split(namer, batch, age=age, level=level, timed=timed, durable=durable)
+
+        return write
+
+    def forget(self, names: list[str]) -> None:
+        """Close files and delete their local copies; the store keeps its own."""
+        for name in names:
+            with self._lock:
+                self._open.pop(name, None)
+                self._verified.pop(name, None)
+            if not self.store.is_local:
+                with contextlib.suppress(OSError):
+                    os.unlink(self._copy(name))
+
+    def _copy(self, name: str) -> str:
+        assert self.local_dir is not None
+        return os.path.join(self.local_dir, name)
+
+    def _keep_copy(self, name: str, data: bytes | pa.Buffer) -> None:
+        path = self._copy(name)
+        try:
+            parent = os.path.dirname(path)
+            if parent not in self._made:
+                os.makedirs(parent, exist_ok=True)
+                self._made.add(parent)
+            write_local(path, data)
+        except OSError as error:
+            raise StateError(f"can't write the local copy {path}: {error.strerror or error}") from error
+
+    def _load(self, ref: RunRef) -> Run:
+        if self.store.is_local:
+            path = self.store.local_path(ref.name)
+            assert path is not None
+            return self._map(path, ref)
+        path = self._copy(ref.name)
+        if os.path.exists(path):
+            try:
+                return self._map(path, ref)
+            except StateError:
+                with contextlib.suppress(FileNotFoundError):
+                    os.unlink(path)
+        try:
+            self._keep_copy(ref.name, self.store.read(ref.name))
+        except FileNotFoundError:
+            raise StateError(f"run {self.store.name(ref.name)} is missing") from None
+        try:
+            return self._map(path, ref)
+        except StateError as error:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(path)
+            raise StateError(f"run {self.store.name(ref.name)} is damaged in the store: {error}") from error
+
+    def _map(self, path: str, ref: RunRef) -> Run:
+        try:
+            size = os.stat(path).st_size
+        except FileNotFoundError:
+            raise StateError(f"run {path} is missing") from None
+        if size != ref.size:
+            raise StateError(f"run {path} has {size} bytes where {ref.size} were written")
+        try:
+            with pa.memory_map(path) as file:
+                data = file.read_buffer()
+            if (
+                self._verified.get(ref.name) != ref.checksum
+                and xxhash.xxh3_64_intdigest(data) != ref.checksum
+            ):
+                raise StateError(f"run {path} is damaged: its checksum does not match its content")
+            return Run(pa.ipc.open_file(data).get_batch(0))
+        except (pa.ArrowInvalid, OSError, KeyError) as error:
+            raise StateError(f"run {path} can't be opened: {error}") from error
+
+
+def _encode(batch: pa.RecordBatch) -> pa.Buffer:
+    # The buffer is sized beforehand: one that grows would copy the data several times.
+    room = pa.ipc.get_record_batch_size(batch) + batch.schema.serialize().size * 2 + 1024
+    buffer = pa.allocate_buffer(room)
+    sink = pa.FixedSizeBufferWriter(buffer)
+    with pa.ipc.new_file(sink, batch.schema) as writer:
+        writer.write_batch(batch)
+    size = sink.tell()
+    sink.close()
+    return buffer.slice(0, size)
+
+
+_caches: dict[tuple[str, str | None], RunCache] = {}
+
+
+def cache_for(store: Store, local_dir: str | None = None) -> RunCache:
+    """This process's one cache for a store."""
+    key = (store.uri, local_dir)
+    cache = _caches.get(key)
+    if cache is None:
+        cache = _caches[key] = RunCache(store, local_dir)
+    return cache
