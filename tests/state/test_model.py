@@ -179,9 +179,13 @@ def test_rows_table_equals_lists(few, epochs):
 
 
 def _finish(w, tables, number, budget, horizon, move):
+    # Small limits, so that a few epochs see many merges, and drawn from the epoch, so that both kinds happen.
+    limits = {"depth": 2 + number % 2, "scattered": (-16, 0, 64)[number % 3]}
     for worker, table in enumerate(tables):
         fresh = table.flush(w.cache.writer(w.namer, age=number, timed=w.spec.timed))
-        w.refs[worker], _ = compact(w.spec, w.refs[worker] + fresh, w.cache, budget, w.namer, horizon)
+        w.refs[worker], _ = compact(
+            w.spec, w.refs[worker] + fresh, w.cache, budget, w.namer, horizon, **limits
+        )
         w.refs[worker] = [RunRef.from_list(ref.to_list()) for ref in w.refs[worker]]
     if move is not None:
         w.move(*move[0], move[1])

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 from sterna.state.merging import Slice, merge
 from sterna.state.refs import RunRef, coalesce, drop, keep, newest_first
@@ -26,7 +27,10 @@ from sterna.state.spec import TableSpec
 __all__ = ["DEPTH", "compact", "merge"]
 
 DEPTH = 6
-"""How many runs of one level may lie over one hash before they are merged."""
+"""How many runs of one level over one hash are too many."""
+
+SCATTERED = 64
+"""How many references a table may have, and eight more for each level, before ranges are merged for their number."""
 
 Namer = Callable[[], str]
 
@@ -40,6 +44,8 @@ def compact(
     horizon: int | None = None,
     *,
     durable: bool = False,
+    depth: int = DEPTH,
+    scattered: int = SCATTERED,
 ) -> tuple[list[RunRef], int]:
     """Merge about ``budget_rows`` rows where it helps most.
 
@@ -47,35 +53,45 @@ def compact(
         spec: The table.
         refs: All its references of one worker.
         cache: Where runs are read and written.
-        budget_rows: How many rows to merge at most; exceeded only by rows that share one hash.
+        budget_rows: How many rows to merge; exceeded by a quarter at most, or by rows that share one hash.
         namer: Gives the name of the next file.
         horizon: Rows of a rows table with a time before this are dropped.
         durable: Whether to return only once the new files are on disk.
+        depth: How many runs of one level over one hash are too many; at least 2.
+        scattered: How many references, and eight more for each level, are not too many.
 
     Returns:
         The new references and the number of rows that were merged.
     """
     current = coalesce(refs)
     merged = 0
-    while merged < budget_rows:
+    # The last quarter is not worth a file of its own: small files are what compaction is against.
+    while merged <= budget_rows * 3 // 4 and budget_rows > 0:
         left = budget_rows - merged
-        job = _deepest(current, cache, left) or _most_fragmented(current, cache, left)
+        job = _deepest(current, cache, left, depth) or _most_fragmented(current, cache, left, scattered)
         if job is None:
             break
-        low, high, lo, hi = job
-        inputs = [ref for ref in keep(current, [(lo, hi)]) if low <= ref.level <= high]
-        slices = _slices(inputs, cache)
-        # A range of one level moves up; a range of all levels up to some one stays at that one.
-        level = high + 1 if low == high else high
-        others = [ref for ref in current if not low <= ref.level <= high]
-        bottom = not any(ref.level > high and ref.cut(lo, hi) for ref in others)
+        span = [(job.lo, job.hi)]
+        inputs = [ref for ref in current if job.low <= ref.level <= job.high]
+        others = [ref for ref in current if not job.low <= ref.level <= job.high]
+        slices = _slices(keep(inputs, span), cache)
+        bottom = not any(ref.level > job.high and ref.cut(job.lo, job.hi) for ref in others)
         batch = merge(spec, slices, bottom, horizon)
         age = max(ref.age for ref in current)
-        fresh = cache.write_split(namer, batch, age=age, level=level, timed=spec.timed, durable=durable)
-        rest = drop([ref for ref in current if low <= ref.level <= high], [(lo, hi)])
-        current = coalesce([*others, *rest, *fresh])
+        fresh = cache.write_split(namer, batch, age=age, level=job.level, timed=spec.timed, durable=durable)
+        current = coalesce([*others, *drop(inputs, span), *fresh])
         merged += sum(stop - start for _, start, stop in slices)
     return current, merged
+
+
+class _Job(NamedTuple):
+    """Merge all references of the levels ``low`` to ``high`` in ``[lo, hi)`` into one run of ``level``."""
+
+    low: int
+    high: int
+    lo: int
+    hi: int
+    level: int
 
 
 def _slices(refs: Sequence[RunRef], cache: RunCache) -> list[Slice]:
@@ -86,12 +102,12 @@ def _slices(refs: Sequence[RunRef], cache: RunCache) -> list[Slice]:
     return out
 
 
-def _deepest(refs: Sequence[RunRef], cache: RunCache, budget: int) -> tuple[int, int, int, int] | None:
+def _deepest(refs: Sequence[RunRef], cache: RunCache, budget: int, limit: int) -> _Job | None:
     """The level and the range where most references lie over one another, if that is too many."""
     best: tuple[int, int, int, int] | None = None
     for level in sorted({ref.level for ref in refs}):
         layer = [ref for ref in refs if ref.level == level]
-        if len(layer) < DEPTH:
+        if len(layer) < limit:
             continue
         edges = sorted([(ref.lo, 1) for ref in layer] + [(ref.hi, -1) for ref in layer])
         depth = 0
@@ -101,30 +117,31 @@ def _deepest(refs: Sequence[RunRef], cache: RunCache, budget: int) -> tuple[int,
             if until > at:
                 segments.append((at, until, depth))
         deepest = max(depth for _, _, depth in segments)
-        if deepest < DEPTH or (best is not None and deepest <= best[0]):
+        if deepest < limit or (best is not None and deepest <= best[0]):
             continue
         first = next(i for i, segment in enumerate(segments) if segment[2] == deepest)
         lo, hi = segments[first][:2]
         for start, stop, depth in segments[first + 1 :]:
-            if start != hi or depth < DEPTH:
+            if start != hi or depth < limit:
                 break
             hi = stop
         best = deepest, level, lo, hi
     if best is None:
         return None
     _, level, lo, hi = best
-    return level, level, lo, _affordable([ref for ref in refs if ref.level == level], cache, lo, hi, budget)
+    layer = [ref for ref in refs if ref.level == level]
+    return _Job(level, level, lo, _affordable(layer, cache, lo, hi, budget), level + 1)
 
 
 def _affordable(refs: Sequence[RunRef], cache: RunCache, lo: int, hi: int, budget: int) -> int:
-    """The end of the longest range from ``lo`` that holds at most ``budget`` rows, but at least one hash."""
+    """The end of the longest range from ``lo`` that holds about ``budget`` rows, but at least one hash."""
     parts = [(cache.open(part), part.lo, part.hi) for ref in refs if (part := ref.cut(lo, hi))]
 
     def rows(end: int) -> int:
         spans = [run.span(a, min(b, end)) for run, a, b in parts if a < end]
         return sum(stop - start for start, stop in spans)
 
-    if rows(hi) <= budget:
+    if rows(hi) <= budget * 5 // 4:  # rather a little more than a small rest
         return hi
     first = min(
         (int(run.hashes[start]) for run, a, b in parts for start, stop in [run.span(a, b)] if stop > start),
@@ -140,14 +157,12 @@ def _affordable(refs: Sequence[RunRef], cache: RunCache, lo: int, hi: int, budge
     return good
 
 
-def _most_fragmented(
-    refs: Sequence[RunRef], cache: RunCache, budget: int
-) -> tuple[int, int, int, int] | None:
+def _most_fragmented(refs: Sequence[RunRef], cache: RunCache, budget: int, limit: int) -> _Job | None:
     """The range whose merging gets rid of most references, if there are too many of them."""
     levels = max((ref.level for ref in refs), default=0) + 1
-    if len(refs) <= 64 + 8 * levels:
+    if len(refs) <= limit + 8 * levels:
         return None
-    best: tuple[int, int, int, int] | None = None
+    best: _Job | None = None
     most = 2
     for high in range(levels):
         layer = sorted((ref for ref in refs if ref.level <= high), key=lambda ref: (ref.lo, ref.hi))
@@ -161,7 +176,7 @@ def _most_fragmented(
                 reach = max(ref.hi for ref in layer[begin:end])
                 gain = _gain(layer, layer[begin].lo, reach)
                 if gain > most:
-                    most, best = gain, (0, high, layer[begin].lo, reach)
+                    most, best = gain, _Job(0, high, layer[begin].lo, reach, high)
             if end > begin:
                 total -= sizes[begin]
             else:
