@@ -145,6 +145,12 @@ def from_values(
     return pa.Array.from_buffers(type_, len(values) // width, [bitmap, data])
 
 
+def few_distinct(array: pa.Array) -> bool:
+    """Guess from a sample whether most values repeat, so that it pays to encode them first."""
+    sample = array[:_SAMPLE]
+    return len(array) > _SAMPLE and 2 * int(pc.count_distinct(sample, mode="all").as_py()) <= len(sample)
+
+
 def _hash_column(array: pa.Array, seeds: Hashes, seed: int | None) -> Hashes:
     """Hash one column; ``seed`` is the seed of all rows, if they share one."""
     type_ = array.type
@@ -219,7 +225,7 @@ def _hash_bytes(array: pa.Array, seeds: Hashes, seed: int | None) -> Hashes:
     """Hash byte strings one by one: their lengths differ, and the C call for each is quick."""
     if seed is None:
         return np.fromiter(map(xxhash.xxh64_intdigest, _bytes(array), seeds.tolist()), np.uint64, len(array))
-    if _few_distinct(array):
+    if few_distinct(array):
         encoded = array.dictionary_encode(null_encoding="encode")
         hashes: Hashes = _hash_each(encoded.dictionary, seed)[encoded.indices.to_numpy(zero_copy_only=False)]
         return hashes
@@ -236,12 +242,6 @@ def _bytes(array: pa.Array) -> list[bytes]:
     binary = array.cast(pa.large_binary() if large else pa.binary())
     values: list[bytes] = (binary.fill_null(b"") if binary.null_count else binary).to_pylist()
     return values
-
-
-def _few_distinct(array: pa.Array) -> bool:
-    """Guess from a sample whether most values repeat, so that encoding costs less than hashing each."""
-    sample = array[:_SAMPLE]
-    return len(array) > _SAMPLE and 2 * int(pc.count_distinct(sample, mode="all").as_py()) <= len(sample)
 
 
 def _big_integers(array: pa.Array) -> pa.Array:

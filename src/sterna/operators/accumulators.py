@@ -1,14 +1,14 @@
-"""The aggregate functions that users name: ``count``, ``sum``, ``min``, ``max``, ``mean``, ``first``, ``last``, ``largest``.
+"""The aggregate functions that users name: count, sum, min, max, mean, first, last and largest.
 
-Each is an ``Aggregate``: it turns rows into accumulators, a few Arrow columns with one row a key, which are what
-the state holds. Goes in: values, sorted so that equal keys are adjacent. Comes out: accumulators, and from these
-the result. The way of a value is
+Each is an ``Aggregate``: it turns rows into accumulators, a few Arrow columns with one row a key, which are
+what the state holds. Goes in: values, sorted so that equal keys are adjacent. Comes out: accumulators, and
+from these the result. The way of a value is
 
-    partial (at a router, or over the rows themselves) -> merge (what several routers sent) -> combine (with the
-    state of the epoch before) -> finish (the output).
+    partial (at a router, or over the rows themselves) -> merge (what several routers sent)
+    -> combine (with the state of the epoch before) -> finish (the output).
 
-Semantics are Spark's, except where a function says otherwise. A column of a type that a function can't take, and
-a sum that leaves its type, raise ``InvalidInput``, which names the column.
+Semantics are Spark's, except where a function says otherwise. A column of a type that a function can't
+take, and a sum that leaves its type, raise ``InvalidInput``, which names the column.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class Aggregate(Protocol):
         """Whether accumulators may be combined in any order with a bit-identical result."""
 
     def native(self, input_type: pa.DataType | None) -> list[tuple[str, str]] | None:
-        """The accumulators as Spark's aggregate functions: name and column, or None if Spark can't make them."""
+        """The accumulators as Spark's aggregate functions, each a name and a column; None if it has none."""
 
 
 def count(column: str | None = None) -> Aggregate:
@@ -100,8 +100,8 @@ def count(column: str | None = None) -> Aggregate:
 def sum(column: str) -> Aggregate:
     """The sum of a column: a long of integers, a double of floats, a decimal of ten more digits of decimals.
 
-    Nulls are skipped; the sum of nothing else is null. A sum of integers or decimals that leaves its type stops
-    the query, as in Spark with ``spark.sql.ansi.enabled``. So does a part of the sum, of one epoch or router.
+    Nulls are skipped; the sum of nothing else is null. A sum of integers or decimals that leaves its type
+    stops the query, as in Spark with ``spark.sql.ansi.enabled``; so does a part of it, that of one router.
     """
     return Sum(column)
 

@@ -102,8 +102,8 @@ class Sum:
 class Mean:
     """The mean of the values that are not null; null if there is none.
 
-    It is a double, of decimals too, for which Spark gives a decimal. Unlike in Spark, integers are summed exactly,
-    as longs, so it doesn't depend on the order of the rows; a sum that no long holds is refused.
+    It is a double, of decimals too, for which Spark gives a decimal. Unlike in Spark, integers are summed
+    exactly, as longs, so it doesn't depend on the order of the rows; a sum that no long holds is refused.
     """
 
     column: str

@@ -1,7 +1,7 @@
-"""Aggregates that compare: ``Min``, ``Max`` and ``Largest``. See ``accumulators`` for what the methods promise.
+"""Aggregates that compare: ``Min``, ``Max``, ``Largest``. See ``accumulators`` for what the methods promise.
 
-Values compare as in Spark: NaN is greater than any number, and strings go by their bytes. Floats come out with
--0.0 as 0.0, so that the result is the same in whatever order they are met.
+Values compare as in Spark: NaN is greater than any number, and strings go by their bytes. Floats come out
+with -0.0 as 0.0, so that the result is the same in whatever order they are met.
 """
 
 # ruff: noqa: ARG002  -- every method is given the type, whether it needs it or not
@@ -15,10 +15,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sterna.errors import InvalidInput
-from sterna.hashing import validity
+from sterna.hashing import normalise, validity
 from sterna.operators.counting import Found, needed
 from sterna.operators.groups import Groups, stable_order
-from sterna.operators.ordering import check_sortable, ordinals
+from sterna.operators.ordering import beats, ordinals, sortable_type
 from sterna.operators.sums import non_null
 
 
@@ -38,7 +38,7 @@ class _Extreme:
 
     def result(self, input_type: pa.DataType | None) -> pa.DataType:
         """The type of the values."""
-        return sortable(input_type, self._name, self.column)
+        return sortable_type(input_type, self._name, self.column)
 
     def partial(self, groups: Groups, values: pa.Array | None) -> list[pa.Array]:
         """The least or greatest value of each group."""
@@ -50,7 +50,11 @@ class _Extreme:
 
     def combine(self, old: list[pa.Array], new: list[pa.Array], found: Found) -> list[pa.Array]:
         """The lesser or greater of the old and the new."""
-        return self.merge(*_stacked(old, new, found))
+        before, after = old[0], normalise(new[0])
+        better = beats(after, before, greater=not isinstance(self, Min)) | ~found
+        if (known := validity(before)) is not None:
+            better |= ~known
+        return [pc.if_else(pa.array(better), after, before)]
 
     def finish(self, accumulators: list[pa.Array]) -> pa.Array:
         """The least or greatest value."""
@@ -104,7 +108,7 @@ class Largest:
 
     def result(self, input_type: pa.DataType | None) -> pa.DataType:
         """A list of values; its field is named as Spark names it."""
-        return list_of(sortable(input_type, "largest", self.column))
+        return list_of(sortable_type(input_type, "largest", self.column))
 
     def partial(self, groups: Groups, values: pa.Array | None) -> list[pa.Array]:
         """The greatest values of each group."""
@@ -147,14 +151,6 @@ class Largest:
         offsets = np.zeros(groups + 1, dtype=np.int32)
         np.cumsum(np.minimum(counts, self.k), out=offsets[1:])
         return pa.ListArray.from_arrays(pa.array(offsets), kept, type=list_of(values.type))
-
-
-def sortable(type_: pa.DataType | None, function: str, column: str) -> pa.DataType:
-    """The type, if its values have an order."""
-    if type_ is None:
-        raise InvalidInput(f"{function}({column}): the type of the column is not known")
-    check_sortable(type_, function, column)
-    return type_
 
 
 def list_of(type_: pa.DataType) -> pa.DataType:

@@ -1,9 +1,9 @@
 """Rows of equal keys, brought together.
 
-Goes in: the hashes and the key columns of unsorted rows. Comes out: an order of the rows, by hash, in which equal
-keys are neighbours and rows of one key keep their own order, and where each key begins. Two keys that share a
-hash stay two groups. Keys are compared as Spark's ``groupBy`` does: null equals null, NaN equals NaN, and -0.0
-equals 0.0. Nothing here fails.
+Goes in: the hashes and the key columns of unsorted rows. Comes out: an order of the rows, by hash, in which
+equal keys are neighbours and rows of one key keep their own order, and where each key begins. Two keys that
+share a hash stay two groups. Keys are compared as Spark's ``groupBy`` does: null equals null, NaN equals
+NaN, and -0.0 equals 0.0. Nothing here fails.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Values of any sortable type as integers in the same order.
 
-Goes in: an Arrow array of a type that Spark can sort. Comes out: integers that compare as Spark compares the values,
-and the way back. NaN is greater than any number, -0.0 equals 0.0, strings compare by their bytes. So the least,
-the greatest and the largest few of each group are found in NumPy, whatever the type. A type without an order
-raises ``InvalidInput``.
+Goes in: an Arrow array of a type that Spark can sort. Comes out: integers that compare as Spark compares
+the values, and the way back. NaN is greater than any number, -0.0 equals 0.0, strings compare by their
+bytes. So the least, the greatest and the largest few of each group are found in NumPy, whatever the type. A
+type without an order raises ``InvalidInput``.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sterna.errors import InvalidInput
-from sterna.hashing import LONG_DIGITS, from_values, normalise, validity, values_of
+from sterna.hashing import LONG_DIGITS, few_distinct, from_values, normalise, validity, values_of
 from sterna.operators.groups import Index
 
 Valid = npt.NDArray[np.bool_] | None
@@ -39,20 +39,46 @@ class Ordinals:
     values: Callable[[Numbers, Valid], pa.Array]
 
 
-def check_sortable(type_: pa.DataType, function: str, column: str | None) -> None:
-    """Refuse a type that has no order.
+def known_type(type_: pa.DataType | None, function: str, column: str | None) -> pa.DataType:
+    """The type, which a function of a column can't do without.
 
     Raises:
-        InvalidInput: The type is nested, or one that Spark has not.
+        InvalidInput: There is none.
     """
+    if type_ is None:
+        raise InvalidInput(f"{function}({column}): the type of the column is not known")
+    return type_
+
+
+def sortable_type(type_: pa.DataType | None, function: str, column: str | None) -> pa.DataType:
+    """The type, if its values have an order.
+
+    Raises:
+        InvalidInput: It is not known, nested, or none that Spark has.
+    """
+    type_ = known_type(type_, function, column)
     is_ = pa.types
-    if (
-        is_.is_nested(type_)
-        or is_.is_null(type_)
-        or is_.is_dictionary(type_)
-        or is_.is_unsigned_integer(type_)
-    ):
+    unordered = (
+        is_.is_nested,
+        is_.is_null,
+        is_.is_dictionary,
+        is_.is_unsigned_integer,
+        is_.is_float16,
+        is_.is_interval,
+    )
+    if any(matches(type_) for matches in unordered):
         raise InvalidInput(f"{function}({column}): values of type {type_} have no order")
+    return type_
+
+
+def beats(new: pa.Array, old: pa.Array, greater: bool) -> npt.NDArray[np.bool_]:
+    """Whether each new value is greater, or else less, than the old one beside it; no if either is null."""
+    if pa.types.is_floating(new.type):  # Arrow finds NaN neither greater nor less
+        numbers = pa.int32() if pa.types.is_float32(new.type) else pa.int64()
+        new, old = (from_values(ordinals(x).numbers, numbers, validity(x)) for x in (new, old))
+    better = pc.greater(new, old) if greater else pc.less(new, old)
+    result: npt.NDArray[np.bool_] = pc.fill_null(better, fill_value=False).to_numpy(zero_copy_only=False)
+    return result
 
 
 def ordinals(values: pa.Array) -> Ordinals:
@@ -93,7 +119,12 @@ def _flip(bits: Numbers) -> Numbers:
 
 
 def _ranks(values: pa.Array, valid: Valid) -> Ordinals:
-    """Each value's place in the sorted order; a stable one, so that of equal values the earlier comes first."""
+    """Each value's place in the sorted order."""
+    places: Index | None = None
+    if few_distinct(values):
+        encoded = values.dictionary_encode()
+        values = encoded.dictionary
+        places = pc.fill_null(encoded.indices, 0).to_numpy()
     order: Index = pc.sort_indices(values).to_numpy().astype(np.int64)
     ranks = np.empty(len(order), dtype=np.int64)
     ranks[order] = np.arange(len(order))
@@ -103,4 +134,4 @@ def _ranks(values: pa.Array, valid: Valid) -> Ordinals:
             numbers = np.where(kept, numbers, 0)
         return values.take(pa.array(order[numbers], mask=None if kept is None else ~kept))
 
-    return Ordinals(ranks, valid, back)
+    return Ordinals(ranks if places is None else ranks[places], valid, back)

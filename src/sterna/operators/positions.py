@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sterna.errors import InvalidInput
 from sterna.operators.counting import Found, needed
 from sterna.operators.groups import Groups
+from sterna.operators.ordering import known_type
 
 
 @dataclass(frozen=True)
@@ -30,9 +30,7 @@ class _Position:
 
     def result(self, input_type: pa.DataType | None) -> pa.DataType:
         """The type of the values, which may be any."""
-        if input_type is None:
-            raise InvalidInput(f"{self._name}({self.column}): the type of the column is not known")
-        return input_type
+        return known_type(input_type, self._name, self.column)
 
     def partial(self, groups: Groups, values: pa.Array | None) -> list[pa.Array]:
         """The value of each group's first or last row."""

@@ -1,8 +1,8 @@
 """Sums of groups, exact or refused.
 
-Goes in: integers, decimals or floats, sorted into groups. Comes out: one sum a group, null where a group has no
-value. Integers and decimals are summed exactly, in whatever order; where a sum leaves its type, ``InvalidInput``
-names the column. Floats are summed as doubles, in the order of the rows.
+Goes in: integers, decimals or floats, sorted into groups. Comes out: one sum a group, null where a group
+has no value. Integers and decimals are summed exactly, in whatever order; where a sum leaves its type,
+``InvalidInput`` names the column. Floats are summed as doubles, in the order of the rows.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import pyarrow as pa
 from sterna.errors import InvalidInput
 from sterna.hashing import LONG_DIGITS, from_values, validity, values_of
 from sterna.operators.groups import Groups, Index
-from sterna.operators.ordering import Valid, decimals
+from sterna.operators.ordering import Valid, decimals, known_type
 
 MAX_DIGITS = 38
 _SUM_DIGITS = 10
@@ -25,12 +25,13 @@ _HALF = 32
 _LOW = (1 << _HALF) - 1
 
 
-def sum_type(type_: pa.DataType, function: str, column: str | None) -> pa.DataType:
+def sum_type(type_: pa.DataType | None, function: str, column: str | None) -> pa.DataType:
     """The type of a sum, as in Spark: long, double, or a decimal of ten more digits.
 
     Raises:
         InvalidInput: Values of that type can't be added.
     """
+    type_ = known_type(type_, function, column)
     if pa.types.is_signed_integer(type_):
         return pa.int64()
     if pa.types.is_float32(type_) or pa.types.is_float64(type_):
@@ -60,10 +61,8 @@ def sums(groups: Groups, values: pa.Array, type_: pa.DataType, column: str | Non
         return _decimal_sums(groups, values, valid, some, type_, column)
     numbers = _zero_nulls(values_of(values, values.type.to_pandas_dtype()), valid)
     if pa.types.is_floating(type_):
-        added = np.add.reduceat(numbers, groups.starts, dtype=np.float64)
-    else:
-        added = _integer_sums(groups, numbers, column)
-    return from_values(added, type_, some)
+        return from_values(_float_sums(groups, numbers), type_, some)
+    return from_values(_integer_sums(groups, numbers, type_, column), type_, some)
 
 
 def add(old: pa.Array, new: pa.Array, column: str | None) -> pa.Array:
@@ -77,7 +76,8 @@ def add(old: pa.Array, new: pa.Array, column: str | None) -> pa.Array:
         return sums(Groups(np.arange(0, 2 * rows, 2), 2 * rows), pairs, type_, column)
     valid, other = validity(old), validity(new)
     a, b = (_zero_nulls(values_of(x, type_.to_pandas_dtype()), v) for x, v in ((old, valid), (new, other)))
-    added = a + b
+    with np.errstate(invalid="ignore", over="ignore"):
+        added = a + b
     # The sum of two integers overflowed if its sign differs from both of theirs.
     if pa.types.is_integer(type_) and (((a ^ added) & (b ^ added)) < 0).any():
         raise _overflow(column, type_)
@@ -95,7 +95,17 @@ def _zero_nulls(numbers: npt.NDArray[Any], valid: Valid) -> npt.NDArray[Any]:
     return numbers if valid is None else np.where(valid, numbers, numbers.dtype.type(0))
 
 
-def _integer_sums(groups: Groups, numbers: npt.NDArray[Any], column: str | None) -> Index:
+def _float_sums(groups: Groups, numbers: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+    # Converted first: NumPy would convert and sum block by block, and a sum depend on where its group lies.
+    numbers = numbers.astype(np.float64, copy=False)
+    with np.errstate(invalid="ignore", over="ignore"):
+        added: npt.NDArray[np.float64] = (
+            np.add.reduceat(numbers, groups.starts) + 0.0
+        )  # 0.0, not -0.0, as Spark
+    return added
+
+
+def _integer_sums(groups: Groups, numbers: npt.NDArray[Any], type_: pa.DataType, column: str | None) -> Index:
     largest = max(abs(int(numbers.min())), abs(int(numbers.max())))
     if largest * int(groups.counts.max()) < _LONG_LIMIT:  # can't overflow
         return np.add.reduceat(numbers, groups.starts, dtype=np.int64)
@@ -103,7 +113,7 @@ def _integer_sums(groups: Groups, numbers: npt.NDArray[Any], column: str | None)
     low = np.add.reduceat(numbers & _LOW, groups.starts)
     high = np.add.reduceat(numbers >> _HALF, groups.starts) + (low >> _HALF)
     if (high != high.astype(np.int32)).any():
-        raise _overflow(column, pa.int64())
+        raise _overflow(column, type_)
     added: Index = (high << _HALF) | (low & _LOW)
     return added
 
@@ -113,8 +123,9 @@ def _decimal_sums(
 ) -> pa.Array:
     if type_.precision <= LONG_DIGITS:
         numbers = _zero_nulls(values_of(values, np.int64)[::2], valid)
-        added = _integer_sums(groups, numbers, column)
-        if (np.abs(added) >= 10**type_.precision).any():
+        added = _integer_sums(groups, numbers, type_, column)
+        limit = 10**type_.precision
+        if ((added >= limit) | (added <= -limit)).any():
             raise _overflow(column, type_)
         return decimals(added, type_, some)
     words = values_of(values, np.uint32).reshape(-1, 4)
@@ -127,7 +138,7 @@ def _decimal_sums(
         carry = total >> _HALF
     # What is carried beyond the highest part must be its sign and nothing else.
     fits = (carry == limbs[:, 3].view(np.int32) >> (_HALF - 1)) & _within(limbs, 10**type_.precision)
-    if not (fits if some is None else fits | ~some).all():
+    if not fits.all():
         raise _overflow(column, type_)
     return from_values(limbs.reshape(-1), type_, some)
 

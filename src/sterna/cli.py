@@ -1,0 +1,218 @@
+"""The ``sterna`` command.
+
+Results go to standard output, and nothing else does: with ``--json`` it is exactly one JSON document. Everything
+about the way there goes to standard error. Exit codes: 0 when all went well, 1 when something failed (in one
+sentence, without a traceback, if it is a failure that Sterna knows), 2 for a mistake in the command, 130 after Ctrl-C.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib.metadata import version
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from sterna.errors import SternaError
+
+app = typer.Typer(
+    name="sterna",
+    help="Stateful streams on PySpark whose state can move while the query runs.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+)
+bench = typer.Typer(
+    help="Measure: real queries on a real Spark, in temporary folders that are removed afterwards.",
+    no_args_is_help=True,
+)
+app.add_typer(bench, name="bench")
+
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of a table.")]
+Quick = Annotated[
+    bool,
+    typer.Option("--quick", help="Small sizes, under a minute or two: shows that it works, not how fast."),
+]
+Rounds = Annotated[
+    int | None, typer.Option(min=1, help="How often the sides take turns.", show_default="a few")
+]
+Workers = Annotated[int | None, typer.Option(min=1, help="Sterna's workers.", show_default="cores")]
+Master = Annotated[str, typer.Option(help="Spark's master.")]
+Memory = Annotated[str, typer.Option(help="Heap of Spark's JVM.")]
+Folder = Annotated[
+    Path | None,
+    typer.Option(
+        "--dir",
+        exists=True,
+        file_okay=False,
+        writable=True,
+        help="Where to put the temporary folder: on the disk that you want to measure.",
+        show_default="the system's temporary folder",
+    ),
+]
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"sterna {version('sterna')} (pyspark {version('pyspark')})")
+        raise typer.Exit
+
+
+@app.callback()
+def main(
+    _: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    """Stateful streams on PySpark whose state can move while the query runs."""
+
+
+@app.command()
+def demo() -> None:
+    """Count words, move some of them to another worker while the count runs, and show what happened.
+
+    Takes less than a minute and needs nothing but this machine. Fails if a single word is counted wrong.
+    """
+    with _failures():
+        from sterna.demo import run
+
+        if not run(Console()):
+            raise typer.Exit(1)
+
+
+@bench.command()
+def throughput(
+    *,
+    as_json: Json = False,
+    quick: Quick = False,
+    rounds: Rounds = None,
+    workers: Workers = None,
+    partitions: Annotated[
+        int | None, typer.Option(min=1, help="Spark's state partitions.", show_default="cores")
+    ] = None,
+    transform_with_state: Annotated[
+        bool,
+        typer.Option(
+            "--transform-with-state",
+            help="Add transformWithStateInPandas (slow; smaller epochs, empty state).",
+        ),
+    ] = False,
+    master: Master = "local[2]",
+    memory: Memory = "4g",
+    folder: Folder = None,
+) -> None:
+    """Sterna's count by key against Spark's groupBy().count(), taking turns, at several sizes of epoch.
+
+    Ten million keys, both states filled first; the full run takes about a quarter of an hour on two cores.
+    """
+    with _failures():
+        from sterna.bench import throughput as benchmark
+
+        result = benchmark.run(
+            _say(),
+            cases=benchmark.QUICK if quick else benchmark.FULL,
+            rounds=rounds or (1 if quick else 3),
+            workers=workers,
+            partitions=partitions,
+            transform_with_state=transform_with_state,
+            master=master,
+            memory=memory,
+            folder=str(folder) if folder else None,
+        )
+        _print(result, benchmark.show, as_json=as_json)
+
+
+@bench.command()
+def state(
+    *,
+    as_json: Json = False,
+    quick: Quick = False,
+    rounds: Rounds = None,
+    workers: Workers = None,
+    bins: Annotated[int, typer.Option(min=1, help="Sterna's bins, a power of two.")] = 4096,
+    master: Master = "local[2]",
+    memory: Memory = "4g",
+    folder: Folder = None,
+) -> None:
+    """Epoch time and Python's memory while the state grows from 1M to 64M keys, 200k rows an epoch.
+
+    Needs about 20 GB of disk; the full run takes about a quarter of an hour on two cores.
+    """
+    with _failures():
+        from sterna.bench import state as benchmark
+
+        result = benchmark.run(
+            _say(),
+            growth=benchmark.QUICK if quick else benchmark.FULL,
+            rounds=rounds or (1 if quick else 2),
+            workers=workers,
+            bins=bins,
+            master=master,
+            memory=memory,
+            folder=str(folder) if folder else None,
+        )
+        _print(result, benchmark.show, as_json=as_json)
+
+
+@bench.command()
+def bins(
+    *,
+    as_json: Json = False,
+    quick: Quick = False,
+    rounds: Rounds = None,
+    workers: Workers = None,
+    master: Master = "local[2]",
+    memory: Memory = "4g",
+    folder: Folder = None,
+) -> None:
+    """Rows a second with 2^4 to 2^20 bins, all taking turns, against 2^12.
+
+    Needs about 10 GB of disk; the full run takes about a quarter of an hour on two cores.
+    """
+    with _failures():
+        from sterna.bench import bins as benchmark
+
+        result = benchmark.run(
+            _say(),
+            sweep=benchmark.QUICK if quick else benchmark.FULL,
+            rounds=rounds or (1 if quick else 4),
+            workers=workers,
+            master=master,
+            memory=memory,
+            folder=str(folder) if folder else None,
+        )
+        _print(result, benchmark.show, as_json=as_json)
+
+
+def _say() -> Callable[[str], None]:
+    """A teller of progress, on standard error, with the seconds since the start."""
+    console, start = Console(stderr=True, highlight=False), time.monotonic()
+    return lambda line: console.print(f"[dim]{time.monotonic() - start:7.1f} s[/dim]  {line}", soft_wrap=True)
+
+
+def _print(result: dict[str, Any], show: Callable[[dict[str, Any], Console], None], *, as_json: bool) -> None:
+    if as_json:
+        typer.echo(json.dumps(result, indent=2))
+    else:
+        show(result, Console())
+
+
+@contextmanager
+def _failures() -> Iterator[None]:
+    """Turn failures into exit codes; a traceback is for mistakes of ours."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        Console(stderr=True).print("interrupted")
+        raise typer.Exit(130) from None
+    except SternaError as error:
+        Console(stderr=True, highlight=False).print(f"[red]error:[/red] {error}", soft_wrap=True)
+        raise typer.Exit(1) from error
+
+
+if __name__ == "__main__":
+    app()

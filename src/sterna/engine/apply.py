@@ -1,0 +1,286 @@
+"""Apply (S): one worker's epoch.
+
+In: the messages of a slot. Installs arriving state, puts the rows in the order (time, source partition, sequence), whatever order they
+arrived in, calls the operator once, writes one new run, compacts a bounded amount, and hands outputs to the next operators or to the sink.
+Out: messages for the operators that follow, and a receipt, which is emitted only after everything it names is durable.
+State at t is a pure function of state at t-1 and the input of t, and no file is ever changed: a second attempt is harmless.
+Messages for other operators pass through untouched.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import socket
+import time
+import uuid
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import xxhash
+
+from sterna.configuration import Configuration
+from sterna.dataflow import Dataflow
+from sterna.engine import messages as kinds
+from sterna.engine.crash import crash_point
+from sterna.engine.messages import Message, json_body
+from sterna.engine.plans import TableRefs
+from sterna.engine.route import merge_stats, split
+from sterna.operators.base import LATER, Edge, Epoch, Operator, Rows, empty_batch, microseconds
+from sterna.sinks.base import TaskSink
+from sterna.state.compaction import compact
+from sterna.state.runs import RunCache
+from sterna.state.tables import Table, TableSpec
+
+COMPACT_FACTOR = 3
+COMPACT_ROWS = 1 << 16
+
+
+@dataclass(frozen=True)
+class Applying:
+    """What the apply tasks of one operator need to know about one epoch.
+
+    Attributes:
+        refs: for each worker, what its tables start with.
+        frontier: the operator's event-time frontier at this epoch, and the one before.
+        configurations: for each operator, to address the outputs.
+        seats: for each operator, the slot of each worker.
+        horizons: for each table, the event time before which its rows have expired.
+    """
+
+    operator: int
+    epoch: int
+    incarnation: int
+    refs: dict[int, TableRefs]
+    frontier: int | None
+    previous: int | None
+    configurations: tuple[Configuration, ...]
+    seats: tuple[tuple[int, ...], ...]
+    horizons: dict[str, int | None]
+    sink: TaskSink | None = None
+    late: TaskSink | None = None
+
+
+@dataclass
+class _Inbox:
+    worker: int | None = None
+    chunks: dict[int, list[tuple[int, int, Rows]]] = field(default_factory=lambda: defaultdict(list))
+    combined: list[tuple[int, int, Rows]] = field(default_factory=list)
+    state: dict[int, list[tuple[int, int, pa.RecordBatch]]] = field(default_factory=lambda: defaultdict(list))
+    late: list[tuple[int, int, pa.RecordBatch]] = field(default_factory=list)
+    stats: list[dict[str, Any]] = field(default_factory=list)
+    marks: dict[str, str] = field(default_factory=dict)
+
+
+def apply(flow: Dataflow, task: Applying, cache: RunCache, incoming: Iterable[Message]) -> Iterator[Message]:
+    """One slot's epoch; see the module's docstring."""
+    operator = flow.operators[task.operator]
+    inbox = _Inbox()
+    for message in incoming:
+        if message.operator == task.operator:
+            _receive(inbox, operator, message)
+        else:
+            yield message
+    if inbox.worker is None:
+        return
+    crash_point("before-apply", task.epoch)
+    yield from _Apply(flow, task, operator, cache, inbox, inbox.worker).run()
+
+
+def _receive(inbox: _Inbox, operator: Operator, message: Message) -> None:
+    place = (message.source, message.sequence)
+    if message.kind == kinds.HELLO:
+        inbox.worker = message.number
+    elif message.kind in (kinds.ROWS, kinds.LATE):
+        edge = next(edge for edge in operator.edges if edge.number == message.number)
+        batch = message.batch(edge.wire)
+        if message.kind == kinds.LATE:
+            inbox.late.append((*place, batch))
+        else:
+            inbox.chunks[message.number].append((*place, _rows(batch)))
+    elif message.kind == kinds.COMBINED:
+        schema = operator.combined_schema()
+        assert schema is not None
+        wire = pa.schema([pa.field("_hash", pa.uint64()), *schema])
+        inbox.combined.append((*place, _rows(message.batch(wire))))
+    elif message.kind == kinds.STATE:
+        schema = operator.tables[message.number].schema()
+        inbox.state[message.number].append((*place, message.batch(schema)))
+    elif message.kind == kinds.STATS:
+        inbox.stats.append(message.json())
+    elif message.kind == kinds.MARK:
+        inbox.marks[f"{message.number}/{message.source}"] = bytes(message.body).decode()
+
+
+class _Apply:
+    """One worker's epoch, step by step."""
+
+    def __init__(
+        self, flow: Dataflow, task: Applying, operator: Operator, cache: RunCache, inbox: _Inbox, worker: int
+    ) -> None:
+        self.flow, self.task, self.operator, self.cache, self.inbox, self.worker = flow, task, operator, cache, inbox, worker
+        self.attempt = uuid.uuid4().hex[:8]
+        self.files = 0
+        self.digest = xxhash.xxh3_64()
+        self.counts: dict[str, Any] = {}
+
+    def run(self) -> Iterator[Message]:
+        """Installs, applies, flushes, sends, and reports, in this order."""
+        began = time.perf_counter()
+        tables = {spec.name: self._open(number, spec) for number, spec in enumerate(self.operator.tables)}
+        output = self._fold(tables)
+        applied = time.perf_counter()
+        refs = {name: self._flush(table) for name, table in tables.items()}
+        crash_point("after-flush", self.task.epoch)
+        flushed = time.perf_counter()
+        yield from self._send(output)
+        crash_point("before-receipt", self.task.epoch)
+        ended = time.perf_counter()
+        self.counts["ms"] = [round((b - a) * 1e3, 2) for a, b in ((began, applied), (applied, flushed), (flushed, ended))]
+        yield Message(self._slot(), kinds.RECEIPT, body=json_body(self._receipt(refs, tables)))
+
+    def _slot(self) -> int:
+        return self.task.seats[self.task.operator][self.worker]
+
+    def _namer(self, table: str) -> Any:
+        def name() -> str:
+            self.files += 1
+            where = f"runs/{self.operator.name}/{table}-w{self.worker}-e{self.task.epoch}"
+            return f"{where}-i{self.task.incarnation}-{self.attempt}-{self.files}.arrow"
+
+        return name
+
+    def _open(self, number: int, spec: TableSpec) -> Table:
+        refs = list(self.task.refs[self.worker].get(spec.name, []))
+        arrived = [batch for *_, batch in sorted(self.inbox.state.get(number, []), key=lambda one: one[:2])]
+        if arrived:
+            whole = pa.concat_batches(arrived)
+            hashes = whole.column("_hash").to_numpy()
+            if np.any(hashes[1:] < hashes[:-1]):
+                whole = whole.take(pa.array(np.argsort(hashes, kind="stable")))
+            level = max(0, math.ceil(math.log(max(1, whole.num_rows / 50_000), 6)))
+            installed = self.cache.write_split(
+                self._namer(spec.name), whole, age=2 * self.task.epoch, level=level, timed=spec.kind == "rows"
+            )
+            self.counts["installed"] = self.counts.get("installed", 0) + sum(ref.size for ref in installed)
+            refs = refs + installed
+        return Table(spec, refs, self.cache, self.task.horizons.get(spec.name))
+
+    def _fold(self, tables: dict[str, Table]) -> pa.Table | pa.RecordBatch | None:
+        inputs = [self._ordered(edge) for edge in self.operator.edges]
+        combined = self._combined()
+        due = None
+        if self.operator.notifies and self.task.frontier is not None:
+            due = tables[LATER].due(self.task.previous, self.task.frontier)
+        epoch = Epoch(self.task.epoch, self.worker, inputs, combined, tables, self.task.frontier, due)
+        self.counts["rows"] = sum(rows.count for rows in inputs) + (combined.count if combined else 0)
+        output = self.operator.apply(epoch)
+        self.counts.update(epoch.counters)
+        return output
+
+    def _ordered(self, edge: Edge) -> Rows:
+        chunks = sorted(self.inbox.chunks.get(edge.number, []), key=lambda one: one[:2])
+        schema = edge.schema
+        rows = Rows.concat([rows for *_, rows in chunks], schema)
+        if self.operator.ordered and edge.time is not None and rows.count:
+            times = microseconds(rows.batch.column(edge.time))
+            if np.any(times[1:] < times[:-1]):
+                rows = rows.take(np.argsort(times, kind="stable"))
+        return rows
+
+    def _combined(self) -> Rows | None:
+        schema = self.operator.combined_schema()
+        if schema is None or not self.inbox.combined:
+            return None
+        return Rows.concat([rows for *_, rows in sorted(self.inbox.combined, key=lambda one: one[:2])], schema)
+
+    def _flush(self, table: Table) -> list[Any]:
+        spec = table.spec
+        fresh = table.flush(
+            lambda batch: self.cache.write_split(
+                self._namer(spec.name), batch, age=2 * self.task.epoch + 1, level=0, timed=spec.kind == "rows"
+            )
+        )
+        for ref in fresh:
+            self.digest.update(ref.checksum.to_bytes(8, "little"))
+        written = sum(ref.rows for ref in fresh)
+        self.counts["written"] = self.counts.get("written", 0) + written
+        budget = max(COMPACT_ROWS, COMPACT_FACTOR * written)
+        horizon = self.task.horizons.get(spec.name)
+        refs, merged = compact(spec, [*table.refs, *fresh], self.cache, budget, self._namer(spec.name), horizon)
+        self.counts["compacted"] = self.counts.get("compacted", 0) + merged
+        return refs
+
+    def _send(self, output: pa.Table | pa.RecordBatch | None) -> Iterator[Message]:
+        whole = None
+        if output is not None and output.num_rows:
+            whole = output if isinstance(output, pa.RecordBatch) else _one_batch(output)
+            self.digest.update(whole.serialize())
+        self.counts["out"] = whole.num_rows if whole is not None else 0
+        consumers = self.flow.consumers(self.task.operator)
+        for reader, edge in consumers:
+            if whole is not None:
+                rows = edge.rows(whole)
+                for worker, chunk in split(rows, self.task.configurations[reader]):
+                    slot = self.task.seats[reader][worker]
+                    body = _wire(chunk).serialize()
+                    yield Message(slot, kinds.ROWS, reader, edge.number, self.worker, 0, body)
+        digest = self.digest.hexdigest()
+        for reader in sorted({reader for reader, _ in consumers}):
+            for slot in self.task.seats[reader][: self.task.configurations[reader].workers]:
+                yield Message(slot, kinds.MARK, reader, self.task.operator, self.worker, body=digest.encode())
+        sink = self.task.sink
+        if sink is not None and self.task.operator == len(self.flow.operators) - 1 and whole is not None:
+            self.counts["part"] = sink.write(whole, self.task.epoch, self.worker, f"i{self.task.incarnation}-{self.attempt}")
+        if self.task.late is not None and self.inbox.late:
+            late = pa.concat_batches([batch for *_, batch in sorted(self.inbox.late, key=lambda one: one[:2])])
+            late = late.drop_columns(["_hash"])
+            attempt = f"i{self.task.incarnation}-{self.attempt}"
+            self.counts["late_part"] = self.task.late.write(late, self.task.epoch, self.worker, attempt)
+
+    def _receipt(self, refs: dict[str, Any], tables: dict[str, Table]) -> dict[str, Any]:
+        receipt = {
+            "operator": self.task.operator,
+            "worker": self.worker,
+            "attempt": self.attempt,
+            "host": HOST,
+            "pid": os.getpid(),
+            "tables": {name: [ref.to_list() for ref in some] for name, some in refs.items()},
+            "digest": self.digest.hexdigest(),
+            "marks": self.inbox.marks,
+            **self.counts,
+        }
+        if self.inbox.stats:
+            receipt["routed"] = merge_stats(self.inbox.stats)
+        if LATER in tables:
+            done = self.task.frontier
+            times = [
+                ref.oldest if done is None else max(ref.oldest, done + 1)
+                for ref in refs[LATER]
+                if ref.oldest is not None and ref.newest is not None and (done is None or ref.newest > done)
+            ]
+            receipt["next_due"] = min(times, default=None)
+        return receipt
+
+
+HOST = socket.gethostname()
+
+
+def _rows(batch: pa.RecordBatch) -> Rows:
+    hashes = batch.column(0).to_numpy(zero_copy_only=False)
+    schema = pa.schema(list(batch.schema)[1:])
+    return Rows(hashes, pa.RecordBatch.from_arrays(batch.columns[1:], schema=schema))
+
+
+def _wire(rows: Rows) -> pa.RecordBatch:
+    columns = [pa.array(rows.hashes, pa.uint64()), *rows.batch.columns]
+    return pa.RecordBatch.from_arrays(columns, names=["_hash", *rows.batch.schema.names])
+
+
+def _one_batch(table: pa.Table) -> pa.RecordBatch:
+    batches = table.combine_chunks().to_batches()
+    return batches[0] if len(batches) == 1 else pa.concat_batches(batches) if batches else empty_batch(table.schema)

@@ -1,0 +1,397 @@
+"""Freeze and commit: what the driver decides before an epoch and concludes after it. Knows nothing of Spark.
+
+With last manifest *m*: epoch *m+1* runs, *m* is acknowledged again (its sink is called only if *m* was prepared but not committed),
+anything else is refused, because running it would lose or double data.
+
+``freeze(t)`` reads the control stream, fixes every configuration and the watermark, and writes that down before it returns; a replay gets the same
+decision. ``commit(t)`` takes the receipts: exactly one for each expected (operator, worker), all of them in agreement about what the
+operators before them produced; then the manifest is made durable (prepared), the sink publishes, and the epoch is marked committed. A failure before *prepared* leaves the
+state at t-1; one after it leaves an epoch whose publication is repeated at the next start.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from sterna import watermark
+from sterna.configuration import Configuration, moves
+from sterna.control import ControlStream, Entry, freeze_entries
+from sterna.dataflow import Dataflow
+from sterna.engine import garbage
+from sterna.engine.checkpoint import check_format
+from sterna.engine.crash import crash_point
+from sterna.engine.decision import Decision
+from sterna.engine.fencing import Incarnation
+from sterna.engine.plans import OperatorPlan, plan_operator
+from sterna.engine.receipts import check_receipts
+from sterna.errors import CheckpointError, UpdateRefused
+from sterna.history import History
+from sterna.operators.base import LATER
+from sterna.sinks.base import Sink
+from sterna.state.manifest import Manifest, Manifests
+from sterna.state.refs import RunRef
+from sterna.state.store import Store
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a query is started with.
+
+    Attributes:
+        bins: number of bins at the very first start.
+        workers: number of workers at the very first start.
+        watermark_delay: how far the watermark stays behind the newest event time, in microseconds; ``None``: no watermark.
+        idle_timeout: after so many seconds without rows an edge no longer holds the watermark back.
+        share_host_state: whether workers on one host hand state over by reference.
+        retain: for how many epochs back state is kept readable.
+    """
+
+    bins: int = 4096
+    workers: int = 4
+    watermark_delay: int | None = None
+    idle_timeout: float | None = None
+    share_host_state: bool = True
+    retain: int = 16
+
+
+class Coordinator:
+    """One incarnation of a query, between epochs."""
+
+    def __init__(
+        self,
+        store: Store,
+        flow: Dataflow,
+        options: Options,
+        sink: Sink,
+        late: Sink | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self.store, self.flow, self.options, self.sink, self.late, self.clock = store, flow, options, sink, late, clock
+        self.lock = threading.RLock()
+        check_format(store, flow)
+        self.incarnation = Incarnation(store)
+        self.manifests = Manifests(store)
+        self.control = ControlStream(store)
+        self.history = History(store)
+        self.flushing = False
+        try:
+            self.last = self._last_manifest()
+            self.committed = self.last.epoch < 0 or self.manifests.committed(self.last.epoch)
+            self.garbage = garbage.Collector(store, self.manifests, self.last, options.retain, self.incarnation.number)
+        except BaseException:
+            self.incarnation.release()
+            raise
+        self.frozen = self.last.epoch
+
+    def _last_manifest(self) -> Manifest:
+        epochs = self.manifests.epochs()
+        if epochs:
+            return self.manifests.read(epochs[-1])
+        start = Configuration.initial(self.options.bins, self.options.workers)
+        return Manifest(
+            epoch=-1,
+            incarnation=self.incarnation.number,
+            configurations={operator.name: start for operator in self.flow.operators},
+            state={operator.name: {} for operator in self.flow.operators},
+            watermarks=[None] * (self.depth + 1),
+            progress={edge.number: watermark.Progress(None, self.clock()) for edge in self.flow.timed_edges()},
+        )
+
+    @property
+    def depth(self) -> int:
+        """The greatest depth of an operator."""
+        return max(self.flow.depth(i) for i in range(len(self.flow.operators)))
+
+    def begin(self, epoch: int) -> bool:
+        """Whether ``epoch`` is to be run; if it was prepared already, its publication is completed and it is not."""
+        if epoch == self.last.epoch or (epoch == self.last.epoch + 1 and not self.committed):
+            if not self.committed:
+                self._publish(self.last)
+            return epoch == self.last.epoch + 1
+        if epoch == self.last.epoch + 1:
+            return True
+        raise CheckpointError(
+            f"Spark asks for epoch {epoch}, but the last epoch in {self.store.name('')} is {self.last.epoch}, so only "
+            f"{self.last.epoch} or {self.last.epoch + 1} can be: Spark's own checkpoint and Sterna's do not belong together"
+        )
+
+    def load_initial(self, state: dict[str, dict[int, dict[str, list[RunRef]]]]) -> None:
+        """Takes state that was written before the first epoch."""
+        self.last = replace(self.last, state={**self.last.state, **state})
+        self.manifests.prepare(self.last)
+
+    # Freeze
+
+    def freeze(self, epoch: int) -> Decision:
+        """Fixes everything about an epoch; see the module's docstring."""
+        crash_point("before-freeze", epoch)
+        with self.lock:
+            stored = self.manifests.frozen(epoch)
+            if stored is not None:
+                decision = Decision.from_json(stored)
+            else:
+                decision = self._decide(epoch)
+                self.incarnation.check()
+                self.manifests.freeze(epoch, decision.to_json())
+            self.frozen = epoch
+        crash_point("after-freeze", epoch)
+        return decision
+
+    def _decide(self, epoch: int) -> Decision:
+        now = self.clock()
+        marks = [self._next_watermark(now), *self.last.watermarks][: self.depth + 1]
+        names = [name for name in self.control.names() if name not in set(self.last.consumed)]
+        fresh, bad = self.control.read(names)
+        pending = [Entry.from_json(entry) for entry in self.last.pending]
+        frozen = freeze_entries(epoch, self.last.configurations, pending, fresh, now, marks[0])
+        events = [
+            {"kind": "applied", "entry": entry.to_json(), "epoch": epoch, "time": now} for entry in frozen.applied
+        ]
+        events += [
+            {"kind": "refused", "entry": entry.to_json(), "epoch": epoch, "time": now, "reason": reason}
+            for entry, reason in frozen.refused
+        ]
+        events += [
+            {"kind": "refused", "entry": {"name": name}, "epoch": epoch, "time": now, "reason": reason}
+            for name, reason in bad
+        ]
+        return Decision(epoch, frozen.configurations, marks, frozen.pending, events, names)
+
+    def _next_watermark(self, now: float) -> int | None:
+        if self.flushing:
+            return watermark.END_OF_TIME
+        if self.options.watermark_delay is None:
+            return self.last.watermarks[0]
+        return watermark.advance(
+            self.last.progress, self.last.watermarks[0], self.options.watermark_delay, self.options.idle_timeout, now
+        )
+
+    # Plan
+
+    def plan(self, decision: Decision, same_host: Callable[[str, int, int], bool]) -> list[OperatorPlan]:
+        """What each operator's workers start with; ``same_host(operator, source, target)`` tells where state may be linked."""
+        plans = []
+        for index, operator in enumerate(self.flow.operators):
+
+            def linked(source: int, target: int, name: str = operator.name) -> bool:
+                return self.options.share_host_state and same_host(name, source, target)
+
+            plans.append(
+                plan_operator(
+                    index,
+                    self.last.state[operator.name],
+                    self.last.configurations[operator.name],
+                    decision.configurations[operator.name],
+                    [spec.name for spec in operator.tables],
+                    linked,
+                )
+            )
+        return plans
+
+    def horizons(self, decision: Decision, index: int) -> dict[str, int | None]:
+        """For each table of an operator the event time before which its rows have expired."""
+        operator = self.flow.operators[index]
+        frontier = decision.frontier(self.flow.depth(index))
+        out: dict[str, int | None] = {}
+        for spec in operator.tables:
+            keep = operator.keep(spec.name)
+            if spec.name == LATER:
+                # What the frontier had passed before this epoch has been handed back already.
+                before = self.previous_frontier(index)
+                out[LATER] = None if before is None else before + 1
+            else:
+                out[spec.name] = None if keep is None or frontier is None else frontier - keep
+        return out
+
+    def previous_frontier(self, index: int) -> int | None:
+        """The event-time frontier of an operator at the last committed epoch."""
+        depth = self.flow.depth(index)
+        return self.last.watermarks[min(depth, len(self.last.watermarks) - 1)]
+
+    # Commit
+
+    def commit(
+        self, decision: Decision, plans: list[OperatorPlan], receipts: list[dict[str, Any]], took: float = 0.0
+    ) -> Manifest:
+        """Concludes an epoch; see the module's docstring."""
+        crash_point("after-job", decision.epoch)
+        kept = check_receipts(self.flow, decision, receipts)
+        self.incarnation.check()
+        manifest = self._manifest(decision, plans, kept, took)
+        self.manifests.prepare(manifest)
+        with self.lock:
+            self.last, self.committed = manifest, False
+        crash_point("after-prepare", decision.epoch)
+        self._record(decision, plans, manifest)
+        self._publish(manifest)
+        return manifest
+
+    def _publish(self, manifest: Manifest) -> None:
+        self.sink.publish(manifest.epoch, manifest.outputs.get("sink", []))
+        if self.late is not None:
+            self.late.publish(manifest.epoch, manifest.outputs.get("late", []))
+        crash_point("after-publish", manifest.epoch)
+        self.incarnation.check()
+        self.manifests.commit(manifest.epoch, self.incarnation.number)
+        with self.lock:
+            self.committed = True
+        crash_point("after-commit", manifest.epoch)
+        self.control.remove(manifest.consumed)
+        for epoch, outputs in self.garbage.collect(manifest):
+            self.sink.forget(epoch, outputs.get("sink", []))
+            if self.late is not None:
+                self.late.forget(epoch, outputs.get("late", []))
+
+    def _manifest(
+        self,
+        decision: Decision,
+        plans: list[OperatorPlan],
+        receipts: dict[tuple[int, int], dict[str, Any]],
+        took: float,
+    ) -> Manifest:
+        now = self.clock()
+        names = [operator.name for operator in self.flow.operators]
+        state: dict[str, Any] = {name: {} for name in names}
+        hosts: dict[str, dict[int, str]] = {name: {} for name in names}
+        due: dict[str, int | None] = {}
+        routed: dict[str, Any] = {}
+        for (index, worker), receipt in receipts.items():
+            state[names[index]][worker] = {
+                table: [RunRef.from_list(ref) for ref in refs] for table, refs in receipt["tables"].items()
+            }
+            hosts[names[index]][worker] = receipt["host"]
+            if receipt.get("next_due") is not None:
+                before = due.get(names[index])
+                due[names[index]] = receipt["next_due"] if before is None else min(before, receipt["next_due"])
+            routed = receipt.get("routed", routed)
+        newest = {int(edge): time_ for edge, time_ in routed.get("newest", {}).items()}
+        late = sum(routed.get("late", {}).values())
+        still_listed = set(self.control.names()) if decision.consumed or self.last.consumed else set()
+        return Manifest(
+            epoch=decision.epoch,
+            incarnation=self.incarnation.number,
+            configurations=decision.configurations,
+            state=state,
+            watermarks=decision.watermarks,
+            progress=watermark.observe(self.last.progress, newest, now),
+            pending=[entry.to_json() for entry in decision.pending],
+            consumed=[name for name in [*self.last.consumed, *decision.consumed] if name in still_listed],
+            outputs={
+                "sink": [r["part"] for _, r in sorted(receipts.items()) if "part" in r],
+                "late": [r["late_part"] for _, r in sorted(receipts.items()) if "late_part" in r],
+            },
+            next_due=due,
+            hosts=hosts,
+            facts={
+                "time": now,
+                "ms": round(took * 1e3, 1),
+                "rows": routed.get("rows", 0),
+                "late": late,
+                "late_total": self.last.facts.get("late_total", 0) + late,
+                "rows_total": self.last.facts.get("rows_total", 0) + routed.get("rows", 0),
+                "combined": routed.get("combined", {}),
+                "out": sum(r.get("out", 0) for (i, _), r in receipts.items() if i == len(names) - 1),
+                "moved_bytes": sum(plan.moved_bytes for plan in plans),
+                "shipped_bytes": sum(r.get("installed", 0) for r in receipts.values()),
+                "workers": {
+                    f"{names[i]}/{w}": [r.get("rows", 0), r.get("written", 0), r.get("compacted", 0), r["ms"]]
+                    for (i, w), r in sorted(receipts.items())
+                },
+            },
+        )
+
+    def _record(self, decision: Decision, plans: list[OperatorPlan], manifest: Manifest) -> None:
+        events = list(decision.events)
+        for operator, plan in zip(self.flow.operators, plans, strict=True):
+            if plan.moves:
+                bits = manifest.configurations[operator.name].bits
+                bins = sum((move.hi - move.lo) >> (64 - bits) for move in plan.moves)
+                events.append(
+                    {
+                        "kind": "moved",
+                        "operator": operator.name,
+                        "epoch": decision.epoch,
+                        "time": manifest.facts["time"],
+                        "bins": bins,
+                        "bytes": plan.moved_bytes,
+                        "shipped": bool(plan.extractions),
+                        "workers": manifest.configurations[operator.name].workers,
+                        "epoch_ms": manifest.facts["ms"],
+                    }
+                )
+        if events:
+            self.history.record(decision.epoch, events)
+
+    # Between epochs
+
+    def submit(self, entry: Entry) -> None:
+        """Takes a wish from this process: refused at once if it can't be."""
+        with self.lock:
+            names = [entry.operator] if entry.operator is not None else [o.name for o in self.flow.operators]
+            for name in names:
+                self.flow.index(name)
+            epoch = entry.when.get("epoch")
+            if epoch is not None and epoch <= self.frozen:
+                raise UpdateRefused(
+                    f"epoch {epoch} is already frozen; the earliest epoch that can still change is {self.frozen + 1}"
+                )
+            entry = replace(entry, target=entry.target.numbered(self.last.configurations[names[0]].bits))
+            for name in names:
+                entry.target.resolve(self._expected(name))
+            self.control.append(entry)
+
+    def _expected(self, name: str) -> Configuration:
+        """The configuration once everything that waits has been applied."""
+        current = self.last.configurations[name]
+        fresh, _ = self.control.read(n for n in self.control.names() if n not in set(self.last.consumed))
+        for entry in [*(Entry.from_json(e) for e in self.last.pending), *fresh]:
+            if entry.operator in (None, name):
+                try:
+                    current = entry.target.resolve(current)
+                except UpdateRefused:
+                    continue
+        return current
+
+    def wants_epoch(self) -> bool:
+        """Whether there is something to do even if no data comes: due control entries, or notifications that would fire."""
+        with self.lock:
+            now = self.clock()
+            waiting = [Entry.from_json(entry) for entry in self.last.pending]
+            if any(self._entry_wants(entry, now) for entry in waiting):
+                return True
+            if any(name not in set(self.last.consumed) for name in self.control.names()):
+                return True
+            marks = [self._next_watermark(now), *self.last.watermarks]
+            for index, operator in enumerate(self.flow.operators):
+                depth = self.flow.depth(index)
+                following, due = marks[depth], self.last.next_due.get(operator.name)
+                if due is not None and following is not None and due <= following:
+                    return True
+                # What an operator before it emits in a later epoch may still come to this one.
+                if depth and any(mark != marks[depth] for mark in marks[:depth]) and self._any_due(marks[0]):
+                    return True
+            return False
+
+    def _any_due(self, mark: int | None) -> bool:
+        return mark is not None and any(due is not None and due <= mark for due in self.last.next_due.values())
+
+    @staticmethod
+    def _entry_wants(entry: Entry, now: float) -> bool:
+        if "wall" in entry.when:
+            return bool(entry.when["wall"] <= now)
+        return "event" not in entry.when
+
+    def pending_moves(self, decision: Decision) -> bool:
+        """Whether an epoch moves anything."""
+        return any(
+            moves(self.last.configurations[name], configuration)
+            for name, configuration in decision.configurations.items()
+        )
+
+    def close(self) -> None:
+        """Lets the next start have the checkpoint."""
+        self.incarnation.release()

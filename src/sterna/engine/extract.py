@@ -1,0 +1,52 @@
+"""Extract: reads the slices of moving bins at their old worker and sends them to the new one.
+
+In: an ``Extraction``. Out: messages with the merged live state of each moving range, in pieces of bounded size, so that memory does not grow
+with the state. Reading a damaged or missing file raises ``StateError`` and fails the epoch; nothing has changed by then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import pyarrow as pa
+
+from sterna.engine.messages import CHUNK_BYTES, STATE, Message
+from sterna.engine.plans import Extraction
+from sterna.operators.base import Operator
+from sterna.state.refs import RunRef, keep
+from sterna.state.runs import RunCache
+from sterna.state.tables import Table
+
+
+def extract(
+    operator: Operator,
+    task: Extraction,
+    seats: tuple[int, ...],
+    cache: RunCache,
+    horizons: Mapping[str, int | None],
+) -> Iterator[Message]:
+    """The state that leaves one worker."""
+    for number, spec in enumerate(operator.tables):
+        table = Table(spec, task.refs[spec.name], cache, horizons.get(spec.name))
+        for target, ranges in sorted(task.ranges.items()):
+            sequence = 0
+            for lo, hi in ranges:
+                for piece in pieces(table, task.refs[spec.name], cache, lo, hi):
+                    yield Message(
+                        seats[target], STATE, task.operator, number, task.worker, sequence, piece.serialize()
+                    )
+                    sequence += 1
+
+
+def pieces(table: Table, refs: list[RunRef], cache: RunCache, lo: int, hi: int) -> Iterator[pa.RecordBatch]:
+    """The live content of a range, cut into batches of about ``CHUNK_BYTES``."""
+    size = 0
+    for ref in keep(refs, [(lo, hi)]):
+        start, stop = cache.open(ref).span(ref.lo, ref.hi)
+        size += (stop - start) * ref.size // max(1, ref.rows)
+    parts = max(1, -(-size // CHUNK_BYTES))
+    width = -(-(hi - lo) // parts)
+    for part in range(parts):
+        start, stop = lo + part * width, min(hi, lo + (part + 1) * width)
+        if start < stop:
+            yield from table.scan(start, stop).combine_chunks().to_batches()

@@ -1,0 +1,104 @@
+"""What each worker starts an epoch with, and what has to travel first: from the state at t-1 and the configurations at t-1 and t.
+
+Pure. A move is *linked* where the new worker can open the old worker's files (same host, or the old worker is gone and the checkpoint
+has them): the references change hands. Otherwise it is *shipped*: the old worker's task reads the slices and sends them through the exchange.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from sterna.configuration import Configuration, Move, Range, moves
+from sterna.state.refs import RunRef, drop, keep
+
+TableRefs = dict[str, list[RunRef]]
+WorkerRefs = dict[int, TableRefs]
+
+
+@dataclass(frozen=True)
+class Extraction:
+    """What one worker sends away: its references at t-1, and the ranges for each new owner."""
+
+    operator: int
+    worker: int
+    refs: TableRefs
+    ranges: dict[int, list[Range]]
+
+
+@dataclass(frozen=True)
+class OperatorPlan:
+    """One operator's epoch.
+
+    Attributes:
+        refs: what each worker starts with, linked state included.
+        extractions: what is shipped.
+        moves: all moves, linked or shipped.
+        moved_bytes: an estimate of how much state changed hands.
+    """
+
+    refs: WorkerRefs
+    extractions: list[Extraction] = field(default_factory=list)
+    moves: list[Move] = field(default_factory=list)
+    moved_bytes: int = 0
+
+
+def plan_operator(
+    operator: int,
+    state: Mapping[int, TableRefs],
+    old: Configuration,
+    new: Configuration,
+    tables: list[str],
+    linked: Callable[[int, int], bool],
+) -> OperatorPlan:
+    """The plan of one operator; ``linked(source, target)`` says whether state may simply change hands."""
+    refs: WorkerRefs = {
+        worker: {table: list(state.get(worker, {}).get(table, [])) for table in tables}
+        for worker in range(max(old.workers, new.workers))
+    }
+    travel = moves(old, new)
+    if not travel:
+        return OperatorPlan({worker: refs[worker] for worker in range(new.workers)})
+    by_pair: dict[tuple[int, int], list[Range]] = defaultdict(list)
+    leaving: dict[int, list[Range]] = defaultdict(list)
+    for move in travel:
+        by_pair[move.source, move.target].append((move.lo, move.hi))
+        leaving[move.source].append((move.lo, move.hi))
+    arrivals: dict[int, dict[str, list[RunRef]]] = defaultdict(lambda: defaultdict(list))
+    shipped: dict[int, dict[int, list[Range]]] = defaultdict(dict)
+    moved_bytes = 0
+    for (source, target), ranges in sorted(by_pair.items()):
+        cut = {table: keep(refs[source][table], ranges) for table in tables}
+        owned = old.ranges(source)
+        moved_bytes += sum(_share(refs[source][table], cut[table], owned) for table in tables)
+        if linked(source, target):
+            for table in tables:
+                arrivals[target][table].extend(cut[table])
+        else:
+            shipped[source][target] = ranges
+    extractions = [
+        Extraction(operator, source, {table: keep(refs[source][table], sorted(_all(ranges))) for table in tables}, ranges)
+        for source, ranges in sorted(shipped.items())
+    ]
+    for source, ranges in leaving.items():
+        for table in tables:
+            refs[source][table] = drop(refs[source][table], sorted(ranges))
+    for target, arrived in arrivals.items():
+        for table, extra in arrived.items():
+            refs[target][table] = refs[target][table] + extra
+    return OperatorPlan({w: refs[w] for w in range(new.workers)}, extractions, travel, moved_bytes)
+
+
+def _share(refs: list[RunRef], part: list[RunRef], owned: list[Range]) -> int:
+    """About how many bytes ``part`` is of ``refs``: hashes are uniform over what the worker owns."""
+    held: dict[str, int] = defaultdict(int)
+    size: dict[str, int] = {}
+    for ref in keep(refs, owned):
+        held[ref.name] += ref.hi - ref.lo
+        size[ref.name] = ref.size
+    return int(sum(size[ref.name] * ((ref.hi - ref.lo) / held[ref.name]) for ref in part if ref.name in size))
+
+
+def _all(ranges: Mapping[int, list[Range]]) -> list[Range]:
+    return [one for some in ranges.values() for one in some]

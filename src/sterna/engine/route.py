@@ -1,0 +1,159 @@
+"""Route (F): splits each batch of source rows by the configuration at this epoch into one chunk for each worker.
+
+In: batches of one source partition, with a hash column for each edge (``_hash0`` …) and the source's columns as ``<source>.<name>``.
+Out: messages with rows (or accumulators, where combining pays), addressed to the slots of their workers, and one with statistics. Late rows
+are counted, and dropped or sent along for the late output. Fails only if a batch does not have the expected columns, which is a bug.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from sterna.configuration import Configuration
+from sterna.dataflow import Dataflow
+from sterna.engine.messages import COMBINED, LATE, ROWS, STATS, Message, json_body
+from sterna.operators.base import Edge, Rows, microseconds
+
+
+@dataclass(frozen=True)
+class Routing:
+    """What a routing task needs to know about one epoch.
+
+    Attributes:
+        configurations: for each operator.
+        seats: for each operator, the slot of each worker.
+        watermark: event times before this one are late.
+        combine: numbers of edges whose rows are combined in the router.
+        native: numbers of edges whose rows Spark has combined already.
+        keep_late: whether late rows are sent along for the late output.
+    """
+
+    epoch: int
+    configurations: tuple[Configuration, ...]
+    seats: tuple[tuple[int, ...], ...]
+    watermark: int | None
+    combine: frozenset[int] = frozenset()
+    native: frozenset[int] = frozenset()
+    keep_late: bool = False
+
+
+@dataclass
+class _Seen:
+    rows: int = 0
+    newest: dict[int, int] = field(default_factory=dict)
+    late: dict[int, int] = field(default_factory=dict)
+    combined: dict[int, list[int]] = field(default_factory=dict)
+
+
+def route(flow: Dataflow, task: Routing, partition: int, batches: Iterable[pa.RecordBatch]) -> Iterator[Message]:
+    """Messages for one source partition; see the module's docstring."""
+    seen = _Seen()
+    sequence = 0
+    began = time.perf_counter()
+    for batch in batches:
+        if not batch.num_rows:
+            continue
+        source = batch.column("_source")[0].as_py() if "_source" in batch.schema.names else 0
+        seen.rows += batch.num_rows
+        for operator, edge in flow.readers(source):
+            rows = _rows(batch, source, edge, task, flow)
+            kind = COMBINED if edge.number in task.native else ROWS
+            if kind == ROWS and edge.time is not None:
+                rows, late = _on_time(rows, edge, task.watermark, seen)
+                if late is not None and task.keep_late:
+                    body = _wire(late).serialize()
+                    yield Message(task.seats[0][0], LATE, 0, edge.number, partition, sequence, body)
+            if kind == ROWS and edge.number in task.combine and rows.count:
+                before = rows.count
+                rows, kind = flow.operators[operator].combine(rows), COMBINED
+                tally = seen.combined.setdefault(edge.number, [0, 0])
+                tally[0] += before
+                tally[1] += rows.count
+            for worker, chunk in split(rows, task.configurations[operator]):
+                slot = task.seats[operator][worker]
+                yield Message(slot, kind, operator, edge.number, partition, sequence, _wire(chunk).serialize())
+        sequence += 1
+    stats = {
+        "rows": seen.rows,
+        "newest": seen.newest,
+        "late": seen.late,
+        "combined": seen.combined,
+        "ms": round((time.perf_counter() - began) * 1e3, 2),
+    }
+    yield Message(task.seats[0][0], STATS, 0, source=partition, body=json_body(stats))
+
+
+def split(rows: Rows, configuration: Configuration) -> Iterator[tuple[int, Rows]]:
+    """(worker, its rows), order preserved."""
+    if not rows.count:
+        return
+    if configuration.workers == 1:
+        yield 0, rows
+        return
+    owners = configuration.route(rows.hashes)
+    counts = np.bincount(owners, minlength=configuration.workers)
+    if counts.max() == rows.count:
+        yield int(owners[0]), rows
+        return
+    # A stable sort of 16-bit integers is a radix sort.
+    gathered = rows.take(np.argsort(owners.astype(np.uint16), kind="stable"))
+    stops = np.cumsum(counts)
+    for worker in np.flatnonzero(counts):
+        yield int(worker), gathered.slice(int(stops[worker] - counts[worker]), int(stops[worker]))
+
+
+def _rows(batch: pa.RecordBatch, source: int, edge: Edge, task: Routing, flow: Dataflow) -> Rows:
+    hashes = batch.column(f"_hash{edge.number}").to_numpy(zero_copy_only=False).view(np.uint64)
+    schema = edge.schema
+    if edge.number in task.native:
+        combined = flow.operators[flow.reader(edge)].combined_schema()
+        assert combined is not None
+        schema = combined
+    columns = [batch.column(f"{source}.{item.name}") for item in schema]
+    columns = [c if c.type == item.type else c.cast(item.type) for c, item in zip(columns, schema, strict=True)]
+    return Rows(hashes, pa.RecordBatch.from_arrays(columns, schema=schema))
+
+
+def _wire(rows: Rows) -> pa.RecordBatch:
+    columns = [pa.array(rows.hashes, pa.uint64()), *rows.batch.columns]
+    return pa.RecordBatch.from_arrays(columns, names=["_hash", *rows.batch.schema.names])
+
+
+def _on_time(rows: Rows, edge: Edge, watermark: int | None, seen: _Seen) -> tuple[Rows, Rows | None]:
+    times = microseconds(rows.batch.column(edge.time))
+    if not len(times):
+        return rows, None
+    seen.newest[edge.number] = max(seen.newest.get(edge.number, _NEVER), int(times.max()))
+    if watermark is None:
+        return rows, None
+    late = times < watermark
+    count = int(late.sum())
+    if not count:
+        return rows, None
+    seen.late[edge.number] = seen.late.get(edge.number, 0) + count
+    return rows.take(~late), rows.take(late)
+
+
+_NEVER = int(np.iinfo(np.int64).min)
+
+
+def merge_stats(parts: Iterable[dict[str, Any]]) -> dict[str, Any]:
+    """The statistics of all routing tasks of an epoch, added up."""
+    total: dict[str, Any] = {"rows": 0, "newest": {}, "late": {}, "combined": {}}
+    for part in parts:
+        total["rows"] += part["rows"]
+        for edge, newest in part["newest"].items():
+            total["newest"][edge] = max(total["newest"].get(edge, newest), newest)
+        for edge, late in part["late"].items():
+            total["late"][edge] = total["late"].get(edge, 0) + late
+        for edge, (before, after) in part["combined"].items():
+            tally = total["combined"].setdefault(edge, [0, 0])
+            tally[0] += before
+            tally[1] += after
+    return total

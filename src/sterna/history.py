@@ -1,0 +1,31 @@
+"""What happened to a query's configuration, and when: a file for each epoch in which something did, under ``history/``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sterna.errors import StateError
+from sterna.state.store import Store
+
+DIRECTORY = "history"
+
+
+class History:
+    """The events of a query, oldest first."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def record(self, epoch: int, events: list[dict[str, Any]]) -> None:
+        """Keeps the events of an epoch; doing so again after a crash changes nothing."""
+        self._store.write_document(f"{DIRECTORY}/{epoch:012d}.json", {"events": events})
+
+    def events(self) -> list[dict[str, Any]]:
+        """All events; a damaged file is reported as an event, and hides no other."""
+        out: list[dict[str, Any]] = []
+        for name in self._store.list(DIRECTORY):
+            try:
+                out += self._store.read_document(f"{DIRECTORY}/{name}")["events"]
+            except StateError as error:
+                out.append({"kind": "damaged", "reason": str(error)})
+        return out

@@ -1,0 +1,1 @@
+"""The stateful operators: aggregate, state machine, unary and binary folds."""
