@@ -94,7 +94,10 @@ class Sum:
         return not pa.types.is_floating(self.result(input_type))
 
     def native(self, input_type: pa.DataType | None) -> list[tuple[str, str]] | None:
-        """Spark sums as well; of floats it would sum in an order that nobody knows."""
+        """Spark sums as well, and refuses an overflow unless ``spark.sql.ansi.enabled`` is off.
+
+        Floats it would sum in an order that nobody knows.
+        """
         return [("sum", self.column)] if self.exact(input_type) else None
 
 

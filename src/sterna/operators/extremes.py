@@ -141,9 +141,8 @@ class Largest:
         if valid is not None:
             values, ids = values.filter(pa.array(valid)), ids[valid]
         ordered = ordinals(values)
-        order = np.argsort(
-            ~ordered.numbers
-        )  # the complement descends, and unlike the negative can't overflow
+        # The complement descends, and unlike the negative can't overflow.
+        order = np.argsort(~ordered.numbers)
         order = order[stable_order(ids[order].view(np.uint64) << np.uint64(64 - max(groups, 1).bit_length()))]
         counts = np.bincount(ids, minlength=groups)
         place = np.arange(len(order)) - np.repeat(np.cumsum(counts) - counts, counts)

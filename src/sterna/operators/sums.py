@@ -99,9 +99,8 @@ def _float_sums(groups: Groups, numbers: npt.NDArray[Any]) -> npt.NDArray[np.flo
     # Converted first: NumPy would convert and sum block by block, and a sum depend on where its group lies.
     numbers = numbers.astype(np.float64, copy=False)
     with np.errstate(invalid="ignore", over="ignore"):
-        added: npt.NDArray[np.float64] = (
-            np.add.reduceat(numbers, groups.starts) + 0.0
-        )  # 0.0, not -0.0, as Spark
+        added: npt.NDArray[np.float64] = np.add.reduceat(numbers, groups.starts)
+    added += 0.0  # Spark starts from 0.0, so that its sum is never -0.0
     return added
 
 
