@@ -16,6 +16,7 @@ import pyarrow as pa
 from sterna.state.columns import Hashes, Ints, Mask, equal, flags, gather, plain, valid, width
 from sterna.state.refs import END, RunRef, newest_first
 from sterna.state.runs import Run, RunCache
+from sterna.state.seek import Allowance
 
 
 class View:
@@ -52,11 +53,6 @@ def views_of(refs: Sequence[RunRef], cache: RunCache) -> list[View]:
         view.oldest, view.newest = group[0].oldest, group[0].newest
         out.append(view)
     return out
-
-
-def search(hashes: Hashes, needles: Hashes) -> Ints:
-    """The first position of each needle, or where it would be; needles sorted."""
-    return np.searchsorted(hashes, needles)
 
 
 def narrow(needles: Hashes, lo: int, hi: int) -> tuple[int, int]:
@@ -144,16 +140,15 @@ def locate(
     active: Ints | None = None  # the needles still looked for, where dropping the others has paid
     needles = hashes
     waste = 0
+    allowance = Allowance()
     for view in views:
         first, last = narrow(needles, view.lo, view.hi)
         if first == last:
             continue
         run = view.run
-        rows = search(run.hashes, needles[first:last])
-        hit = np.flatnonzero(run.hashes.take(rows, mode="clip") == needles[first:last])
+        hit, rows = run.find(needles[first:last], allowance)
         if not len(hit):
             continue
-        rows = rows[hit]
         hit += first
         who = hit if active is None else active[hit]
         wanted = view.sees(hashes[who])
@@ -186,6 +181,7 @@ def all_rows(
     """The live rows of each key of a rows table: (run, rows, needles), the newest run first."""
     out: list[tuple[Run, Ints, Ints]] = []
     dead = np.zeros(len(hashes), np.bool_)
+    allowance = Allowance()
     for view in views:
         first, last = narrow(hashes, view.lo, view.hi)
         if first == last:
@@ -193,13 +189,12 @@ def all_rows(
         run = view.run
         if horizon is not None and not view.deletes and view.newest is not None and view.newest < horizon:
             continue
-        start = search(run.hashes, hashes[first:last])
-        hit = np.flatnonzero(run.hashes.take(start, mode="clip") == hashes[first:last])
-        hit = hit[~dead[hit + first]]
-        if not len(hit):
+        who, start = run.find(hashes[first:last], allowance)
+        who += first
+        alive = ~dead[who]
+        who, start = who[alive], start[alive]
+        if not len(who):
             continue
-        start = start[hit]
-        who = hit + first
         counts = np.searchsorted(run.hashes, hashes[who], "right") - start
         steps = np.arange(int(counts.sum())) - np.repeat(np.cumsum(counts) - counts, counts)
         rows, who = np.repeat(start, counts) + steps, np.repeat(who, counts)

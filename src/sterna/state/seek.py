@@ -1,6 +1,6 @@
 """Finding hashes in a large sorted array with two memory accesses instead of a binary search.
 
-The range of the hashes is cut into about eight buckets a row, and one bit says whether a bucket has a row. A needle
+The range of the hashes is cut into about ten buckets a row, and one bit says whether a bucket has a row. A needle
 whose bit is not set is absent: that settles most misses. For the others, the number of rows before the bit's word
 and the number of bits before it in the word give a position that is right or a few rows too low. One and a half
 bytes of memory a row; built once for a file and process, from hashes already in memory.
@@ -39,7 +39,7 @@ class Index:
         self._hashes = hashes
         self._base = hashes[0]
         span = int(hashes[-1]) - int(hashes[0]) + 1
-        self._shift = np.uint64(max(0, (span // (len(hashes) * 8)).bit_length()))
+        self._shift = np.uint64(max(0, (span // (len(hashes) * 8)).bit_length() - 1))
         size = ((span - 1) >> int(self._shift) >> 6) + 1
         self._words: Hashes = np.zeros(size, np.uint64)
         before: npt.NDArray[np.uint32] = np.zeros(size, np.uint32)
@@ -62,7 +62,7 @@ class Index:
         word = (bucket >> _SIX).view(np.int64)
         words = self._words[word]
         bit = bucket & _LOW
-        who = np.flatnonzero((words >> bit) & _ONE)
+        who = np.flatnonzero(((words >> bit) & _ONE).astype(np.bool_))
         if len(who) < len(needles):
             needles, word, words, bit = needles[who], word[who], words[who], bit[who]
         rows = self._before[word] + _popcount(words & ((_ONE << bit) - _ONE))
@@ -78,3 +78,25 @@ class Index:
         if len(there) == len(who):
             return who, rows
         return who[there], rows[there]
+
+
+class Allowance:
+    """How many rows may still be indexed now: a bound on the pause that building indexes makes."""
+
+    def __init__(self, rows: int = 2 << 20) -> None:
+        self._rows = rows
+        self._used = 0
+
+    def take(self, rows: int) -> bool:
+        """Whether an index of this many rows may be built; the first may always."""
+        if self._used and self._used + rows > self._rows:
+            return False
+        self._used += rows
+        return True
+
+
+def search(hashes: Hashes, needles: Hashes) -> tuple[Ints, Ints]:
+    """What ``Index.find`` does, without an index, by binary search."""
+    rows = hashes.searchsorted(needles)
+    who = np.flatnonzero(hashes.take(rows, mode="clip") == needles)
+    return who, rows[who]
