@@ -8,8 +8,14 @@ already says the same: ``recommended_conf()`` is a plain dictionary for ``spark-
 from __future__ import annotations
 
 import os
+import shutil
+import signal
 import sys
-from typing import TYPE_CHECKING
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -48,6 +54,7 @@ def session(master: str = "local[2]", **conf: str) -> SparkSession:
 
     Python workers run the interpreter that runs this process, unless ``PYSPARK_PYTHON`` names another: left
     alone, Spark would take the first ``python3`` on the path, which may lack Sterna or have another version.
+    A local session binds to the loopback address, unless ``SPARK_LOCAL_IP`` names another.
 
     Args:
         master: Spark's master URL.
@@ -58,10 +65,59 @@ def session(master: str = "local[2]", **conf: str) -> SparkSession:
         The session; an existing one of this process is reused, as ``getOrCreate`` does, and then only those
         settings take effect that Spark can change while running.
     """
-    from pyspark.sql import SparkSession  # noqa: PLC0415 - takes a second; the command line's help needs none of it
+    from pyspark.sql import SparkSession  # noqa: PLC0415 - settings alone need no Spark
 
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    if master.startswith("local"):
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     builder = SparkSession.builder.master(master).appName("sterna")
     for name, value in {**recommended_conf(), **conf}.items():
         builder = builder.config(name, value)
     return builder.getOrCreate()
+
+
+@contextmanager
+def workplace(
+    master: str = "local[2]", memory: str = "1g", folder: str | None = None
+) -> Iterator[tuple[SparkSession, Path]]:
+    """A session and a temporary folder, for a program that comes and goes: both are gone afterwards.
+
+    So they are after an exception, Ctrl-C or a termination signal. A session that is already running in this
+    process is used as it is, and left running.
+
+    Args:
+        master: Spark's master URL.
+        memory: the heap of the JVM.
+        folder: where the temporary folder goes; the system's choice unless given.
+    """
+    from pyspark.sql import SparkSession  # noqa: PLC0415 - as above
+
+    before = signal.signal(signal.SIGTERM, _terminated)
+    root = Path(tempfile.mkdtemp(prefix="sterna-", dir=folder))
+    borrowed = SparkSession.getActiveSession()
+    own: SparkSession | None = None
+    try:
+        if borrowed is None:
+            own = session(
+                master,
+                **{
+                    "spark.driver.memory": memory,
+                    "spark.local.dir": str(root / "local"),
+                    "spark.sql.warehouse.dir": str(root / "warehouse"),
+                    "spark.ui.enabled": "false",
+                },
+            )
+            # A query that is stopped in mid-epoch logs errors; real ones come as exceptions.
+            own.sparkContext.setLogLevel("FATAL")
+            yield own, root
+        else:
+            yield borrowed, root
+    finally:
+        if own is not None:
+            own.stop()
+        shutil.rmtree(root, ignore_errors=True)
+        signal.signal(signal.SIGTERM, before)
+
+
+def _terminated(number: int, _: Any) -> NoReturn:
+    raise SystemExit(128 + number)
