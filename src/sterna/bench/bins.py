@@ -18,10 +18,11 @@ from rich.console import Console
 from rich.table import Table
 
 from sterna.bench import machine
-from sterna.bench.rig import Lane, Plan, Say, fill, measure, workplace
+from sterna.bench.rig import Lane, Plan, Say, fill, measure
 from sterna.bench.source import Keys
 from sterna.bench.summary import figures
 from sterna.bench.systems import Sterna
+from sterna.session import workplace
 
 REFERENCE = 12
 
@@ -67,7 +68,7 @@ def run(
         memory: the heap of a session started here.
         folder: where the temporary folder goes; the system's choice unless given.
     """
-    with workplace(folder, master, memory, say) as (spark, root):
+    with workplace(master, memory, folder) as (spark, root):
         workers = workers or spark.sparkContext.defaultParallelism
         lanes = {
             power: Lane(

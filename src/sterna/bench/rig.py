@@ -6,22 +6,17 @@ the epochs that do, and is stopped. The next start goes on from that checkpoint.
 offsets to the commit log. An epoch counts only if it had exactly the wanted number of rows: the first one after
 a restart may be an interrupted epoch of the previous start.
 
-If a query fails, its exception is raised here; whatever happens, queries are stopped and folders removed.
+If a query fails, its exception is raised here; whatever happens, the query is stopped.
 """
 
 from __future__ import annotations
 
 import json
-import shutil
-import signal
 import statistics
-import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming import StreamingQuery
@@ -29,7 +24,6 @@ from pyspark.sql.streaming import StreamingQuery
 from sterna.bench import machine
 from sterna.bench.source import Keys, stream
 from sterna.bench.systems import System
-from sterna.session import session
 
 Say = Callable[[str], None]
 MEMORY_SECONDS = 0.5
@@ -74,47 +68,6 @@ class Lane:
         Past the last one that was seen to finish there may be one that finished unseen and one interrupted.
         """
         return self.position + 3 * self.rows_in_flight
-
-
-@contextmanager
-def workplace(folder: str | None, master: str, memory: str, say: Say) -> Iterator[tuple[SparkSession, Path]]:
-    """A Spark session and a temporary folder; both are gone afterwards.
-
-    A session that is already running in this process is used as it is, and left running.
-    """
-    previous = signal.signal(signal.SIGTERM, _leave)
-    root = Path(tempfile.mkdtemp(prefix="sterna-bench-", dir=folder))
-    spark: SparkSession | None = None
-    borrowed = SparkSession.getActiveSession()
-    try:
-        if borrowed is None:
-            say("starting Spark")
-            spark = session(
-                master,
-                **{
-                    "spark.driver.memory": memory,
-                    "spark.local.dir": str(root / "local"),
-                    "spark.sql.warehouse.dir": str(root / "warehouse"),
-                    "spark.ui.enabled": "false",
-                },
-            )
-            # A query that is stopped in mid-epoch logs errors; real ones reach us as exceptions.
-            spark.sparkContext.setLogLevel("FATAL")
-        yield borrowed or spark, root  # type: ignore[misc]
-    finally:
-        active = borrowed or spark
-        if active is not None:
-            for query in active.streams.active:
-                if borrowed is None:
-                    query.stop()
-        if spark is not None:
-            spark.stop()
-        shutil.rmtree(root, ignore_errors=True)
-        signal.signal(signal.SIGTERM, previous)
-
-
-def _leave(number: int, _: Any) -> NoReturn:
-    raise SystemExit(128 + number)
 
 
 def fill(spark: SparkSession, lane: Lane, rows: int, say: Say) -> None:

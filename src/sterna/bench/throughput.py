@@ -24,10 +24,11 @@ from rich.console import Console
 from rich.table import Table
 
 from sterna.bench import machine
-from sterna.bench.rig import Lane, Plan, Say, fill, measure, workplace
+from sterna.bench.rig import Lane, Plan, Say, fill, measure
 from sterna.bench.source import Keys
 from sterna.bench.summary import figures, median
 from sterna.bench.systems import SparkCount, Sterna, System, TransformWithState
+from sterna.session import workplace
 
 MANY, FEW = 10_000_000, 1_000
 FILL_ROWS = 1_000_000
@@ -82,7 +83,7 @@ def run(
         memory: the heap of a session started here.
         folder: where the temporary folder goes; the system's choice unless given.
     """
-    with workplace(folder, master, memory, say) as (spark, root):
+    with workplace(master, memory, folder) as (spark, root):
         cores = spark.sparkContext.defaultParallelism
         systems: list[System] = [Sterna(workers or cores), SparkCount(partitions or cores)]
         if transform_with_state:
