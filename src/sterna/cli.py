@@ -24,6 +24,7 @@ app = typer.Typer(
     name="sterna",
     help="Stateful streams on PySpark whose state can move while the query runs.",
     no_args_is_help=True,
+    add_completion=False,
     pretty_exceptions_enable=False,
 )
 bench = typer.Typer(
@@ -107,7 +108,7 @@ def throughput(
 ) -> None:
     """Sterna's count by key against Spark's groupBy().count(), taking turns, at several sizes of epoch.
 
-    Ten million keys, both states filled first; the full run takes about a quarter of an hour on two cores.
+    Ten million keys; both states are filled first. The full run takes some ten minutes and more.
     """
     with _failures():
         from sterna.bench import throughput as benchmark
@@ -140,7 +141,7 @@ def state(
 ) -> None:
     """Epoch time and Python's memory while the state grows from 1M to 64M keys, 200k rows an epoch.
 
-    Needs about 20 GB of disk; the full run takes about a quarter of an hour on two cores.
+    The full run takes some ten minutes and more, and gigabytes of disk while it runs.
     """
     with _failures():
         from sterna.bench import state as benchmark
@@ -171,7 +172,7 @@ def bins(
 ) -> None:
     """Rows a second with 2^4 to 2^20 bins, all taking turns, against 2^12.
 
-    Needs about 10 GB of disk; the full run takes about a quarter of an hour on two cores.
+    The full run takes some ten minutes and more, and gigabytes of disk while it runs.
     """
     with _failures():
         from sterna.bench import bins as benchmark

@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+from importlib.metadata import version
+
+import pytest
+from typer.testing import CliRunner
+
+from sterna.cli import app
+
+WIDE = {"COLUMNS": "200", "TERM": "dumb", "NO_COLOR": "1"}
+
+
+def sterna(*arguments):
+    return CliRunner().invoke(app, arguments, env=WIDE)
+
+
+def test_version_names_sterna_and_pyspark():
+    result = sterna("--version")
+    assert result.exit_code == 0
+    assert version("sterna") in result.output
+    assert version("pyspark") in result.output
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        ((), ["demo", "bench", "--version"]),
+        (("demo",), ["word", "minute"]),
+        (("bench",), ["throughput", "state", "bins"]),
+        (("bench", "throughput"), ["--json", "--quick", "--transform-with-state", "groupBy"]),
+        (("bench", "state"), ["--json", "--quick", "64M"]),
+        (("bench", "bins"), ["--json", "--quick", "2^20"]),
+    ],
+)
+def test_help_says_what_a_command_does(command, words):
+    result = sterna(*command, "--help")
+    assert result.exit_code == 0
+    assert [word for word in words if word not in result.output] == []
+
+
+def test_no_arguments_show_the_help():
+    assert "bench" in sterna().output
+
+
+@pytest.mark.parametrize(
+    "command",
+    [("fly",), ("bench", "throughput", "--rounds", "0"), ("bench", "state", "--dir", "/no/such/folder")],
+)
+def test_a_mistake_in_the_command_exits_with_2(command):
+    assert sterna(*command).exit_code == 2
