@@ -55,6 +55,14 @@ class Dataflow:
         """(reading operator, edge) of everything that reads a source."""
         return [(i, e) for i, reader in enumerate(self.operators) for e in reader.edges if e.source == source]
 
+    def needed(self, source: int) -> list[str]:
+        """The columns of a source that anybody reads."""
+        return list(dict.fromkeys(name for _, edge in self.readers(source) for name in edge.schema.names))
+
+    def wire_name(self, source: int, column: str) -> str:
+        """What a source's column is called between Spark and the router: PySpark can't pass names with dots."""
+        return f"s{source}_{self.needed(source).index(column)}"
+
     def depth(self, operator: int) -> int:
         """How many operators lie before this one on the longest way from a source."""
         above = [self.depth(e.operator) + 1 for e in self.operators[operator].edges if e.operator is not None]

@@ -223,7 +223,7 @@ class Twin:
             columns[f"_hash{edge.number}"] = pa.array(self._hashes(keys).view(np.int64))
             for item in edge.schema:
                 column = contiguous(table.column(item.name))
-                columns[f"{source}.{item.name}"] = normalise(column) if item.name in edge.keys else column
+                columns[self.flow.wire_name(source, item.name)] = normalise(column) if item.name in edge.keys else column
         whole = pa.table(columns)
         size = max(1, table.num_rows // (self._random.randint(1, 3) if self._random else 1))
         yield from whole.to_batches(max_chunksize=size)

@@ -222,11 +222,12 @@ class Coordinator:
         kept = check_receipts(self.flow, decision, receipts)
         self.incarnation.check()
         manifest = self._manifest(decision, plans, kept, took)
+        before = self.last.configurations
         self.manifests.prepare(manifest)
         with self.lock:
             self.last, self.committed = manifest, False
         crash_point("after-prepare", decision.epoch)
-        self._record(decision, plans, manifest)
+        self._record(decision, plans, manifest, before)
         self._publish(manifest)
         return manifest
 
@@ -304,11 +305,17 @@ class Coordinator:
             },
         )
 
-    def _record(self, decision: Decision, plans: list[OperatorPlan], manifest: Manifest) -> None:
+    def _record(
+        self,
+        decision: Decision,
+        plans: list[OperatorPlan],
+        manifest: Manifest,
+        before: dict[str, Configuration],
+    ) -> None:
         events = list(decision.events)
         for operator, plan in zip(self.flow.operators, plans, strict=True):
             if plan.moves:
-                bits = manifest.configurations[operator.name].bits
+                bits = max(manifest.configurations[operator.name].bits, before[operator.name].bits)
                 bins = sum((move.hi - move.lo) >> (64 - bits) for move in plan.moves)
                 events.append(
                     {

@@ -1,6 +1,6 @@
 """Route (F): splits each batch of source rows by the configuration at this epoch into one chunk for each worker.
 
-In: batches of one source partition, with a hash column for each edge (``_hash0`` …) and the source's columns as ``<source>.<name>``.
+In: batches of one source partition, with a hash column for each edge (``_hash0`` …) and the source's columns under their wire names.
 Out: messages with rows (or accumulators, where combining pays), addressed to the slots of their workers, and one with statistics. Late rows
 are counted, and dropped or sent along for the late output. Fails only if a batch does not have the expected columns, which is a bug.
 """
@@ -115,7 +115,11 @@ def _rows(batch: pa.RecordBatch, source: int, edge: Edge, task: Routing, flow: D
         combined = flow.operators[flow.reader(edge)].combined_schema()
         assert combined is not None
         schema = combined
-    columns = [batch.column(f"{source}.{item.name}") for item in schema]
+        names = [flow.wire_name(source, key) for key in edge.keys]
+        names += [f"a{position}" for position in range(len(schema) - len(names))]
+    else:
+        names = [flow.wire_name(source, item.name) for item in schema]
+    columns = [batch.column(name) for name in names]
     columns = [c if c.type == item.type else c.cast(item.type) for c, item in zip(columns, schema, strict=True)]
     return Rows(hashes, pa.RecordBatch.from_arrays(columns, schema=schema))
 

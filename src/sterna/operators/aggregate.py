@@ -37,12 +37,14 @@ class Aggregate(Operator):
             raise InvalidInput(f"aggregate {self.name!r} names no aggregate, as in aggregate(n=sterna.count())")
         self._fields = {name: function.state(self._type(function)) for name, function in self.named.items()}
         accumulators = [
-            pa.field(f"{name}.{item.name}", item.type) for name, items in self._fields.items() for item in items
+            pa.field(self._column(name, item), item.type) for name, items in self._fields.items() for item in items
         ]
         results = [pa.field(name, function.result(self._type(function))) for name, function in self.named.items()]
         taken = set(edge.keys) & set(self.named)
+        columns = [*edge.keys, *(item.name for item in accumulators)]
+        taken |= {column for column in columns if columns.count(column) > 1}
         if taken:
-            raise InvalidInput(f"aggregate {self.name!r}: {sorted(taken)} are names of key columns already")
+            raise InvalidInput(f"aggregate {self.name!r}: {sorted(taken)} name two columns")
         self.output = pa.schema([*keys, *results])
         self.tables = (TableSpec(STATE, "value", pa.schema(keys), pa.schema(accumulators)),)
         self.ordered = any(isinstance(function, First | Last) for function in self.named.values())
@@ -54,6 +56,10 @@ class Aggregate(Operator):
         if function.column not in schema.names:
             raise InvalidInput(f"aggregate {self.name!r}: there is no column {function.column!r}, only {schema.names}")
         return schema.field(function.column).type
+
+    def _column(self, name: str, item: pa.Field) -> str:
+        """The state column of an accumulator: the aggregate's own name where it has just one."""
+        return name if len(self._fields[name]) == 1 else f"{name}_{item.name}"
 
     def combined_schema(self) -> pa.Schema | None:
         """Keys and accumulators; ``None`` where combining first could change the result."""
@@ -71,7 +77,7 @@ class Aggregate(Operator):
             if parts is None:
                 return None
             for item, (spark, column) in zip(self._fields[name], parts, strict=True):
-                out.append((f"{name}.{item.name}", spark, column))
+                out.append((self._column(name, item), spark, column))
         return out
 
     def combine(self, rows: Rows) -> Rows:
@@ -96,7 +102,7 @@ class Aggregate(Operator):
         located = table.locate(hashes, keys)
         results, stored = [], []
         for (name, function), new in zip(self.named.items(), fresh, strict=True):
-            old = [located.take(f"{name}.{item.name}") for item in self._fields[name]]
+            old = [located.take(self._column(name, item)) for item in self._fields[name]]
             accumulators = function.combine(old, new, located.found)
             stored += accumulators
             results.append(function.finish(accumulators))
@@ -119,7 +125,7 @@ class Aggregate(Operator):
         index = pa.array(order)
         accumulators = []
         for name, function in self.named.items():
-            columns = [rows.batch.column(f"{name}.{item.name}").take(index) for item in self._fields[name]]
+            columns = [rows.batch.column(self._column(name, item)).take(index) for item in self._fields[name]]
             accumulators.append(function.merge(groups, columns))
         return hashes, keys, accumulators
 

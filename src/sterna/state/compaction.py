@@ -1,9 +1,11 @@
 """Compaction, a bounded amount of it an epoch: few runs to search, and never a pause.
 
-A fresh run has level 0. Where the references of one level lie ``DEPTH`` deep over some hash range, all of that level
-in a part of the range, about as many rows as the budget allows, become one run of the next level, and the inputs'
-references lose that part. The references alone say how far compaction has got, so it stops anywhere and goes on
-in the next epoch. When moves have left many small references, those of a narrow range are merged across levels.
+A fresh run has level 0. Where the references of one level lie ``DEPTH`` deep over some hash, all of that level in the
+cell around it become one run of the next level, and the inputs' references lose the cell. A cell is a range that
+shares its first bits, as a bin does, the largest whose rows fit the budget. So the same cells are merged again and again:
+ranges cut anywhere would leave ever smaller pieces. The references alone say how far compaction has got, so it
+stops anywhere and goes on in the next epoch. When moves have left many small references, those of a narrow range are
+merged across levels.
 
 Why the order of runs survives: a merge takes *everything* of its level (or of its level and all lower ones) in its
 range, so what it makes is newer than all else of its new level there. It carries the greatest age of the table,
@@ -19,8 +21,12 @@ import itertools
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+import numpy as np
+import numpy.typing as npt
+
+from sterna.state.columns import Hashes
 from sterna.state.merging import Slice, merge
-from sterna.state.refs import RunRef, coalesce, drop, keep, newest_first
+from sterna.state.refs import END, RunRef, coalesce, drop, keep, newest_first
 from sterna.state.runs import RunCache
 from sterna.state.spec import TableSpec
 
@@ -30,7 +36,9 @@ DEPTH = 6
 """How many runs of one level over one hash are too many."""
 
 SCATTERED = 64
-"""How many references a table may have, and eight more for each level, before ranges are merged for their number."""
+"""How many references a small table may have before ranges are merged for the sake of their number."""
+
+_WINDOWS = 256
 
 Namer = Callable[[], str]
 
@@ -58,29 +66,32 @@ def compact(
         horizon: Rows of a rows table with a time before this are dropped.
         durable: Whether to return only once the new files are on disk.
         depth: How many runs of one level over one hash are too many; at least 2.
-        scattered: How many references, and eight more for each level, are not too many.
+        scattered: How many references are not too many, besides those that order itself makes.
 
     Returns:
         The new references and the number of rows that were merged.
     """
     current = coalesce(refs)
     merged = 0
-    # The last quarter is not worth a file of its own: small files are what compaction is against.
-    while merged <= budget_rows * 3 // 4 and budget_rows > 0:
-        left = budget_rows - merged
-        job = _deepest(current, cache, left, depth) or _most_fragmented(current, cache, left, scattered)
+    while budget_rows > 0:
+        job = _deepest(current, cache, budget_rows, depth)
+        if job is None:
+            job = _most_scattered(current, cache, budget_rows, scattered)
         if job is None:
             break
         span = [(job.lo, job.hi)]
         inputs = [ref for ref in current if job.low <= ref.level <= job.high]
         others = [ref for ref in current if not job.low <= ref.level <= job.high]
         slices = _slices(keep(inputs, span), cache)
+        cost = sum(stop - start for _, start, stop in slices)
+        if merged and merged + cost > budget_rows * 5 // 4:
+            break
         bottom = not any(ref.level > job.high and ref.cut(job.lo, job.hi) for ref in others)
         batch = merge(spec, slices, bottom, horizon)
         age = max(ref.age for ref in current)
         fresh = cache.write_split(namer, batch, age=age, level=job.level, timed=spec.timed, durable=durable)
         current = coalesce([*others, *drop(inputs, span), *fresh])
-        merged += sum(stop - start for _, start, stop in slices)
+        merged += cost
     return current, merged
 
 
@@ -103,34 +114,37 @@ def _slices(refs: Sequence[RunRef], cache: RunCache) -> list[Slice]:
 
 
 def _deepest(refs: Sequence[RunRef], cache: RunCache, budget: int, limit: int) -> _Job | None:
-    """The level and the range where most references lie over one another, if that is too many."""
-    best: tuple[int, int, int, int] | None = None
+    """The cell where most references of one level lie over one another, if that is too many."""
+    best = 0, 0, 0  # depth, level, where
     for level in sorted({ref.level for ref in refs}):
         layer = [ref for ref in refs if ref.level == level]
-        if len(layer) < limit:
-            continue
-        edges = sorted([(ref.lo, 1) for ref in layer] + [(ref.hi, -1) for ref in layer])
         depth = 0
-        segments: list[tuple[int, int, int]] = []  # lo, hi, depth
-        for (at, step), (until, _) in itertools.pairwise(edges):
+        for at, step in sorted([(ref.lo, 1) for ref in layer] + [(ref.hi, -1) for ref in layer]):
             depth += step
-            if until > at:
-                segments.append((at, until, depth))
-        deepest = max(depth for _, _, depth in segments)
-        if deepest < limit or (best is not None and deepest <= best[0]):
-            continue
-        first = next(i for i, segment in enumerate(segments) if segment[2] == deepest)
-        lo, hi = segments[first][:2]
-        for start, stop, depth in segments[first + 1 :]:
-            if start != hi or depth < limit:
-                break
-            hi = stop
-        best = deepest, level, lo, hi
-    if best is None:
+            if depth > best[0]:
+                best = depth, level, at
+    depth, level, at = best
+    if depth < limit:
         return None
-    _, level, lo, hi = best
     layer = [ref for ref in refs if ref.level == level]
-    return _Job(level, level, lo, _affordable(layer, cache, lo, hi, budget), level + 1)
+    small, large = 0, 64  # the bits of a cell that fits the budget, and of one that does not
+    if _rows(layer, cache, 0, END) <= budget:
+        small = 64
+    while small < large - 1:
+        bits = (small + large) // 2
+        lo = at >> bits << bits
+        if _rows(layer, cache, lo, lo + (1 << bits)) <= budget:
+            small = bits
+        else:
+            large = bits
+    lo = at >> small << small
+    return _Job(level, level, lo, lo + (1 << small), level + 1)
+
+
+def _rows(refs: Sequence[RunRef], cache: RunCache, lo: int, hi: int) -> int:
+    parts = [part for ref in refs if (part := ref.cut(lo, hi))]
+    spans = [cache.open(part).span(part.lo, part.hi) for part in parts]
+    return sum(stop - start for start, stop in spans)
 
 
 def _affordable(refs: Sequence[RunRef], cache: RunCache, lo: int, hi: int, budget: int) -> int:
@@ -157,35 +171,58 @@ def _affordable(refs: Sequence[RunRef], cache: RunCache, lo: int, hi: int, budge
     return good
 
 
-def _most_fragmented(refs: Sequence[RunRef], cache: RunCache, budget: int, limit: int) -> _Job | None:
+def _most_scattered(refs: Sequence[RunRef], cache: RunCache, budget: int, limit: int) -> _Job | None:
     """The range whose merging gets rid of most references, if there are too many of them."""
-    levels = max((ref.level for ref in refs), default=0) + 1
-    if len(refs) <= limit + 8 * levels:
+    if not refs or len(refs) <= limit:
         return None
+    levels = max(ref.level for ref in refs) + 1
+    spans = [cache.open(ref).span(ref.lo, ref.hi) for ref in refs]
+    sizes = np.array([stop - start for start, stop in spans], np.float64)
+    # A full layer of files as large as the budget makes them is no disorder.
+    if len(refs) <= limit + 8 * levels + 3 * sizes.sum() / budget:
+        return None
+    level = np.array([ref.level for ref in refs])
+    los = np.array([ref.lo for ref in refs], np.uint64)
+    lasts = np.array([ref.hi - 1 for ref in refs], np.uint64)
     best: _Job | None = None
     most = 2
     for high in range(levels):
-        layer = sorted((ref for ref in refs if ref.level <= high), key=lambda ref: (ref.lo, ref.hi))
-        sizes = [stop - start for ref in layer for start, stop in [cache.open(ref).span(ref.lo, ref.hi)]]
-        end = total = reach = 0
-        for begin in range(len(layer)):
-            while end < len(layer) and total + sizes[end] <= budget:
-                total += sizes[end]
-                end += 1
-            if end - begin - 1 > most:
-                reach = max(ref.hi for ref in layer[begin:end])
-                gain = _gain(layer, layer[begin].lo, reach)
-                if gain > most:
-                    most, best = gain, _Job(0, high, layer[begin].lo, reach, high)
-            if end > begin:
-                total -= sizes[begin]
-            else:
-                end = begin + 1
-    return best
+        layer = level <= high
+        gain, lo, last = _best_window(los[layer], lasts[layer], sizes[layer], budget)
+        if gain > most:
+            most, best = gain, _Job(0, high, lo, last + 1, high)
+    if best is None:
+        return None
+    # The window was measured as if hashes were spread evenly; where they are not, less is merged.
+    hi = _affordable([ref for ref in refs if ref.level <= best.high], cache, best.lo, best.hi, budget)
+    return best._replace(hi=hi)
 
 
-def _gain(layer: Sequence[RunRef], lo: int, hi: int) -> int:
-    """How many references fewer there are after merging a range."""
-    inside = sum(lo <= ref.lo and ref.hi <= hi for ref in layer)
-    parted = sum(ref.lo < lo and hi < ref.hi for ref in layer)
-    return inside - parted - 1
+def _best_window(
+    los: Hashes, lasts: Hashes, sizes: npt.NDArray[np.float64], budget: int
+) -> tuple[int, int, int]:
+    """Of the windows of about ``budget`` rows, the one whose merging leaves fewest references: gain, lo, last."""
+    starts = np.unique(los)
+    starts = starts[:: len(starts) // _WINDOWS + 1]
+    ends = np.unique(lasts)
+    widths = (lasts - los).astype(np.float64) + 1
+
+    def rows_before(points: Hashes) -> npt.NDArray[np.float64]:
+        # One reference at a time: a matrix of all edges by all references would be large after many moves.
+        total = np.zeros(len(points))
+        for lo, width, size in zip(los, widths, sizes, strict=True):
+            first = int(points.searchsorted(lo))
+            share = (points[first:] - lo).astype(np.float64) / width
+            total[first:] += np.minimum(share, 1.0) * size
+        return total
+
+    reach = rows_before(ends).searchsorted(rows_before(starts) + budget, "right") - 1
+    good = (reach >= 0) & (ends[np.maximum(reach, 0)] >= starts)
+    if not good.any():
+        return 0, 0, 0
+    starts, stops = starts[good], ends[reach[good]]
+    inside = (los >= starts[:, None]) & (lasts <= stops[:, None])
+    parted = (los < starts[:, None]) & (lasts > stops[:, None])
+    gains = np.count_nonzero(inside, axis=1) - np.count_nonzero(parted, axis=1) - 1
+    at = int(np.argmax(gains))
+    return int(gains[at]), int(starts[at]), int(stops[at])

@@ -1,0 +1,43 @@
+"""Durations as people write them: seconds as a number, or ``"10 seconds"``, ``"5 minutes"``, as Spark takes them."""
+
+from __future__ import annotations
+
+import re
+
+from sterna.errors import InvalidInput
+
+UNITS = {
+    "microsecond": 1e-6,
+    "us": 1e-6,
+    "millisecond": 1e-3,
+    "ms": 1e-3,
+    "second": 1.0,
+    "s": 1.0,
+    "minute": 60.0,
+    "min": 60.0,
+    "hour": 3600.0,
+    "h": 3600.0,
+    "day": 86400.0,
+    "d": 86400.0,
+    "week": 604800.0,
+}
+
+
+def seconds(duration: str | float) -> float:
+    """A duration in seconds.
+
+    >>> seconds("5 minutes"), seconds(2), seconds("250ms")
+    (300.0, 2.0, 0.25)
+    """
+    if isinstance(duration, int | float) and not isinstance(duration, bool):
+        value = float(duration)
+    else:
+        match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([a-z]+?)s?\s*", str(duration).lower())
+        unit = match.group(2) if match else ""
+        unit = unit if unit in UNITS else unit + "s"
+        if match is None or unit not in UNITS:
+            raise InvalidInput(f"{duration!r} is not a duration; write it as '10 seconds', '5 minutes' or a number of seconds")
+        value = float(match.group(1)) * UNITS[unit]
+    if value < 0:
+        raise InvalidInput(f"a duration can't be negative: {duration!r}")
+    return value

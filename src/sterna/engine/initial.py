@@ -1,0 +1,58 @@
+"""Initial state: a batch DataFrame, put through the same exchange as any epoch, before the first one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sterna.dataflow import Dataflow
+from sterna.engine.apply import Applying
+from sterna.engine.coordinator import Coordinator
+from sterna.engine.epoch import Tasks, plain_seats
+from sterna.engine.route import Routing
+from sterna.engine.spark import SparkRunner, settings_kept, source_columns
+from sterna.errors import InvalidInput
+from sterna.operators.load import Load
+from sterna.state.refs import RunRef
+
+
+def load_initial_state(coordinator: Coordinator, spark: Any, local: str | None, frames: dict[str, Any]) -> None:
+    """Loads the state of each named operator; the manifest before epoch 0 refers to it once all of it is durable."""
+    state = {}
+    for name, frame in frames.items():
+        operator = coordinator.flow.operators[coordinator.flow.index(name)]
+        load = Load(operator)
+        schema = load.edges[0].schema
+        missing = [item.name for item in schema if item.name not in frame.columns]
+        if missing:
+            raise InvalidInput(
+                f"the initial state of operator {name!r} needs the columns {schema.names}; missing are {missing}"
+            )
+        if getattr(frame, "isStreaming", False):
+            raise InvalidInput(f"the initial state of operator {name!r} must be a batch DataFrame, not a streaming one")
+        flow = Dataflow((load,), 1)
+        configuration = coordinator.last.configurations[name]
+        workers = range(configuration.workers)
+        seats = plain_seats((configuration.workers,))
+        tables = [spec.name for spec in load.tables]
+        task = Applying(
+            operator=0,
+            epoch=-1,
+            incarnation=coordinator.incarnation.number,
+            refs={worker: {table: [] for table in tables} for worker in workers},
+            frontier=None,
+            previous=None,
+            configurations=(configuration,),
+            seats=seats,
+            horizons={},
+        )
+        tasks = Tasks(-1, Routing(-1, (configuration,), seats, None), ((),), ({},), (task,))
+        prepared = frame.select(*source_columns(frame, 0, flow))
+        with settings_kept(spark):
+            receipts = SparkRunner(flow, coordinator.store, local).run(prepared, tasks)
+        state[name] = {
+            receipt["worker"]: {
+                table: [RunRef.from_list(ref) for ref in refs] for table, refs in receipt["tables"].items()
+            }
+            for receipt in receipts
+        }
+    coordinator.load_initial(state)

@@ -1,0 +1,108 @@
+"""What happens inside a Python worker process before a task runs, and what it keeps between tasks.
+
+Spark's worker daemon calls ``gc.collect()`` after every task; with pyarrow and pyspark loaded that visits some hundred thousand objects and takes
+30 to 50 ms, in which the process can't start the next task. ``settle`` moves all that is loaded into the permanent generation, once, which
+makes those collections free.
+"""
+
+from __future__ import annotations
+
+import gc
+import pickle
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import pyarrow as pa
+import xxhash
+
+from sterna.engine.apply import Applying, apply
+from sterna.engine.extract import extract
+from sterna.engine.messages import pack, unpack
+from sterna.engine.plans import Extraction
+from sterna.engine.route import Routing, route
+from sterna.state.runs import RunCache, cache_for
+from sterna.state.store import Store
+
+Batches = Iterable[pa.RecordBatch]
+_settled = False
+_shared: dict[int, Any] = {}
+
+
+def settle() -> None:
+    """Makes the garbage collections between tasks cheap; see the module's docstring."""
+    global _settled  # noqa: PLW0603 - once in a process
+    if not _settled:
+        gc.collect()
+        gc.freeze()
+        _settled = True
+
+
+class Shipped:
+    """An object that every task of a query needs: pickled once at the driver, unpickled once in each process."""
+
+    def __init__(self, blob: bytes) -> None:
+        self.blob = blob
+        self.digest = xxhash.xxh3_64_intdigest(blob)
+
+    def get(self) -> Any:
+        """The object."""
+        if self.digest not in _shared:
+            _shared.clear()
+            _shared[self.digest] = pickle.loads(self.blob)  # noqa: S301 - from our own driver
+        return _shared[self.digest]
+
+
+class _Task:
+    """A function over Arrow batches with its arguments pickled: small, and cheap to pickle again with the plan."""
+
+    def __init__(self, shared: Shipped, *arguments: Any) -> None:
+        self.shared = shared
+        self.arguments = pickle.dumps(arguments, protocol=pickle.HIGHEST_PROTOCOL)
+
+    def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
+        flow, store, local = self.shared.get()
+        arguments = pickle.loads(self.arguments)  # noqa: S301 - from our own driver
+        settle()
+        yield from pack(self.run(flow, cache_for(store, local), batches, *arguments))
+
+    def run(self, flow: Any, cache: RunCache, batches: Batches, *arguments: Any) -> Iterator[Any]:
+        """The messages of this task."""
+        raise NotImplementedError
+
+
+class RouteTask(_Task):
+    """Routes one source partition."""
+
+    def run(self, flow: Any, cache: RunCache, batches: Batches, *arguments: Any) -> Iterator[Any]:  # noqa: ARG002, D102
+        from pyspark import TaskContext
+
+        routing: Routing = arguments[0]
+        context = TaskContext.get()
+        return route(flow, routing, context.partitionId() if context else 0, batches)
+
+
+class ExtractTask(_Task):
+    """Sends away the state of the workers whose positions arrive as rows."""
+
+    def run(self, flow: Any, cache: RunCache, batches: Batches, *arguments: Any) -> Iterator[Any]:  # noqa: D102
+        extractions: tuple[Extraction, ...] = arguments[0]
+        seats, horizons = arguments[1], arguments[2]
+        for batch in batches:
+            for position in batch.column(0).to_pylist():
+                task = extractions[position]
+                yield from extract(flow.operators[task.operator], task, seats, cache, horizons)
+
+
+class ApplyTask(_Task):
+    """Applies an epoch at one slot."""
+
+    def run(self, flow: Any, cache: RunCache, batches: Batches, *arguments: Any) -> Iterator[Any]:  # noqa: D102
+        task: Applying = arguments[0]
+        return apply(flow, task, cache, unpack(batches))
+
+
+def ship(flow: Any, store: Store, local: str | None) -> Shipped:
+    """Packs what every task needs; folds travel by value, so they need not be importable by the workers."""
+    from pyspark import cloudpickle
+
+    return Shipped(cloudpickle.dumps((flow, store, local)))

@@ -1,0 +1,196 @@
+"""The one Spark job of an epoch: route, exchange, apply, for each operator in turn, ending in the receipts.
+
+```
+source rows ─▶ RouteTask ──┐
+hello rows ────────────────┼─▶ exchange by slot ─▶ ApplyTask ─▶ (exchange ─▶ ApplyTask)* ─▶ receipts
+ranges(n) ─▶ ExtractTask ──┘
+```
+Rows for a later operator pass through the earlier ones. Adaptive execution is switched off for this plan, in the query's own
+session: it would merge the slots. A failed task fails the job, and the error that a fold raised comes out with the user's traceback.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows it by
+
+from sterna.dataflow import Dataflow
+from sterna.engine.epoch import Tasks
+from sterna.engine.messages import DDL, HELLO
+from sterna.engine.process import ApplyTask, ExtractTask, RouteTask, ship
+from sterna.errors import FoldError, InvalidInput, SternaError, StateError
+from sterna.operators.aggregate import Aggregate
+from sterna.state.store import Store
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+    from sterna.engine.placement import Pinned
+
+ARROW_ROWS = 1 << 17
+SETTINGS = (
+    "spark.sql.adaptive.enabled",
+    "spark.sql.execution.arrow.maxRecordsPerBatch",
+    "spark.sql.shuffle.partitions",
+)
+
+
+class SparkRunner:
+    """Builds and runs the job of each epoch of one query."""
+
+    def __init__(self, flow: Dataflow, store: Store, local: str | None, pinned: Pinned | None = None) -> None:
+        self.flow = flow
+        self._shared = ship(flow, store, local)
+        self._pinned = pinned
+        self._hello: tuple[Any, DataFrame] | None = None
+        self._prepared: Any = None
+
+    def run(self, batch: DataFrame, tasks: Tasks) -> list[dict[str, Any]]:
+        """Runs an epoch's job and returns its receipts."""
+        spark = batch.sparkSession
+        slots = max(max(row) for row in tasks.routing.seats) + 1
+        self._configure(spark, slots)
+        routed = self._source(batch, tasks).mapInArrow(RouteTask(self._shared, tasks.routing), DDL)
+        frame = routed.union(self._hello_rows(spark, tasks))
+        for index, task in enumerate(tasks.applying):
+            extractions = tasks.extractions[index]
+            if extractions:
+                frame = frame.union(self._extraction(spark, tasks, index))
+            frame = self._exchange(frame, slots).mapInArrow(ApplyTask(self._shared, task), DDL)
+        try:
+            rows = frame.select("body").collect()
+        except Exception as error:
+            raise translated(error) from error
+        return [json.loads(bytes(row[0])) for row in rows]
+
+    def _configure(self, spark: SparkSession, slots: int) -> None:
+        if self._prepared == slots:
+            return
+        # The query's own session, a clone: the user's stays as it is.
+        for name, value in zip(SETTINGS, ("false", str(ARROW_ROWS), str(slots)), strict=True):
+            spark.conf.set(name, value)
+        self._prepared = slots
+
+    def _source(self, batch: DataFrame, tasks: Tasks) -> DataFrame:
+        """The rows of all sources with a hash for each edge, or Spark's own partial aggregates of them."""
+        native = tasks.routing.native
+        edges = [edge for edge in self.flow.edges if edge.source is not None]
+        if native:
+            (edge,) = edges
+            operator = self.flow.operators[self.flow.reader(edge)]
+            assert isinstance(operator, Aggregate)
+            functions = operator.native()
+            assert functions is not None
+            aggregates = [
+                _native(function, column if column == "*" else self.flow.wire_name(0, column)).alias(f"a{position}")
+                for position, (_, function, column) in enumerate(functions)
+            ]
+            batch = batch.groupBy(*[self.flow.wire_name(0, key) for key in edge.keys]).agg(*aggregates)
+        hashes = [
+            F.xxhash64(*[self.flow.wire_name(edge.source or 0, key) for key in edge.keys]).alias(f"_hash{edge.number}")
+            for edge in edges
+        ]
+        return batch.select(*hashes, "*")
+
+    def _hello_rows(self, spark: SparkSession, tasks: Tasks) -> DataFrame:
+        key = (tasks.routing.seats, tasks.workers)
+        if self._hello is None or self._hello[0] != key:
+            values = ", ".join(
+                f"({tasks.routing.seats[index][worker]}, {index}, {worker})"
+                for index, workers in enumerate(tasks.workers)
+                for worker in range(workers)
+            )
+            frame = spark.sql(
+                f"SELECT slot, CAST({HELLO} AS TINYINT) AS kind, operator, number, 0 AS source, 0 AS sequence, "  # noqa: S608
+                f"CAST('' AS BINARY) AS body FROM VALUES {values} AS t(slot, operator, number)"
+            ).coalesce(1)
+            self._hello = (key, frame)
+        return self._hello[1]
+
+    def _extraction(self, spark: SparkSession, tasks: Tasks, index: int) -> DataFrame:
+        extractions = tasks.extractions[index]
+        task = ExtractTask(self._shared, extractions, tasks.routing.seats[index], tasks.horizons[index])
+        if self._pinned is not None:
+            return self._pinned.at_workers(spark, index, [e.worker for e in extractions]).mapInArrow(task, DDL)
+        return spark.range(0, len(extractions), 1, len(extractions)).mapInArrow(task, DDL)
+
+    def _exchange(self, frame: DataFrame, slots: int) -> DataFrame:
+        if self._pinned is not None:
+            return self._pinned.exchange(frame, slots)
+        return frame.repartitionById(slots, "slot")
+
+
+@contextmanager
+def settings_kept(spark: SparkSession) -> Iterator[None]:
+    """Puts the settings that a runner changes back, for a session that is the user's."""
+    before = {name: spark.conf.get(name, None) for name in SETTINGS}
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                spark.conf.unset(name)
+            else:
+                spark.conf.set(name, value)
+
+
+def source_columns(frame: DataFrame, source: int, flow: Dataflow) -> list[Column]:
+    """The columns of a source that its readers need, as ``<source>.<name>``, keys normalised."""
+    from pyspark.sql.types import DoubleType, FloatType
+
+    keys = {key for _, edge in flow.readers(source) for key in edge.keys}
+    out = []
+    for name in flow.needed(source):
+        column = F.col("`" + name.replace("`", "``") + "`")
+        kind = frame.schema[name].dataType
+        if name in keys and isinstance(kind, DoubleType | FloatType):
+            zero = F.lit(0.0).cast(kind)
+            column = F.when(F.isnan(column), F.lit(float("nan")).cast(kind)).otherwise(column + zero)
+        out.append(column.alias(flow.wire_name(source, name)))
+    return out
+
+
+def unioned(frames: list[DataFrame], flow: Dataflow, tick: DataFrame | None) -> DataFrame:
+    """All sources as one streaming DataFrame, tagged if there are several, and the tick source."""
+    parts = []
+    for source, frame in enumerate(frames):
+        columns = source_columns(frame, source, flow)
+        if len(frames) > 1:
+            columns = [F.lit(source).alias("_source"), *columns]
+        parts.append(frame.select(*columns))
+    if tick is not None:
+        types = parts[0].schema
+        parts.append(
+            tick.where(F.lit(False)).select(*[F.lit(None).cast(item.dataType).alias(item.name) for item in types])
+        )
+    whole = parts[0]
+    for part in parts[1:]:
+        whole = whole.unionByName(part, allowMissingColumns=True)
+    return whole
+
+
+def _native(function: str, column: str) -> Column:
+    if column == "*":
+        return F.count(F.lit(1))
+    return {"count": F.count, "sum": F.sum, "min": F.min, "max": F.max}[function](column)
+
+
+KINDS: dict[str, type[SternaError]] = {"FoldError": FoldError, "StateError": StateError, "InvalidInput": InvalidInput}
+
+
+def translated(error: BaseException) -> BaseException:
+    """The error that a task raised on purpose, if it did; otherwise the error itself."""
+    text = str(error)
+    match = re.search(r"sterna\.errors\.(\w+): (.*)", text, re.DOTALL)
+    if match is None or match.group(1) not in KINDS:
+        return error
+    # Spark appends its own lines after the worker's traceback.
+    message = re.split(r"\n\s*(?:SQLSTATE|at org\.apache|JVM stacktrace|Driver stacktrace)", match.group(2))[0]
+    return KINDS[match.group(1)](message.strip())
+
+

@@ -1,0 +1,352 @@
+"""What runs: start, stop, migrate, status, history, state.
+
+``start`` opens the checkpoint (which may belong to another dataflow or another running query: it says so), loads the initial state if there is any,
+and starts one Structured Streaming query whose ``foreachBatch`` is an epoch. ``Query`` is the handle. If an epoch fails, nothing of it is
+kept, ``await_termination`` raises what went wrong, and a new start on the same checkpoint goes on from the last committed epoch.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime
+from typing import Any
+
+from sterna.configuration import Configuration, Target, as_target, bits_of, check_workers
+from sterna.control import Entry, EventTime, new_name, parse_when
+from sterna.dataflow import Dataflow
+from sterna.durations import seconds
+from sterna.engine.combining import Combiner
+from sterna.engine.coordinator import Coordinator, Options
+from sterna.engine.epoch import Combining, Tasks, run_epoch
+from sterna.engine.initial import load_initial_state
+from sterna.engine.placement import Placer
+from sterna.engine.reading import state_frame
+from sterna.engine.spark import SparkRunner, unioned
+from sterna.errors import InvalidInput, SternaError
+from sterna.sinks import Sink, as_sink, noop
+from sterna.sources.tick import Ticker, spark_path, tick_frame
+from sterna.state.store import Store
+from sterna.stream import Stream
+
+Trigger = Mapping[str, Any]
+
+
+def start(
+    stream: Stream,
+    *,
+    sink: Sink | Callable[[Any, int], Any] | None = None,
+    checkpoint: str,
+    bins: int = 4096,
+    workers: int | None = None,
+    trigger: Trigger | None = None,
+    watermark_delay: str | float | None = None,
+    idle_timeout: str | float | None = None,
+    late: Sink | Callable[[Any, int], Any] | None = None,
+    initial_state: Mapping[str, Any] | None = None,
+    at_end: str = "keep",
+    share_host_state: bool = True,
+    combine: str = "auto",
+    retain: int = 16,
+    local_state: str | None = None,
+    spark_checkpoint: str | None = None,
+    filesystem: Any = None,
+    query_name: str | None = None,
+) -> Query:
+    """Starts a query.
+
+    Args:
+        stream: what to run.
+        sink: one of ``sterna.sinks``, or a callable ``(df, epoch)``; ``noop()`` by default.
+        checkpoint: a directory, or a URI that ``pyarrow.fs`` opens. It keeps the state, and makes a restart go on.
+        bins: number of bins at the first start, a power of two up to 2^20.
+        workers: number of workers at the first start; by default Spark's default parallelism.
+        trigger: as for Spark's ``DataStreamWriter.trigger``, e.g. ``{"processingTime": "1 second"}`` or ``{"availableNow": True}``.
+        watermark_delay: how far the watermark stays behind the newest event time; without it nothing is late and no time passes.
+        idle_timeout: after so long without rows a source no longer holds the watermark back.
+        late: where late rows go; they are counted and dropped without it.
+        initial_state: for operators by name, a batch DataFrame with the key columns and the state columns.
+        at_end: with ``availableNow``, whether pending notifications are kept (``"keep"``) or fired (``"flush"``) at the end.
+        share_host_state: hand state over by reference between workers on one host.
+        combine: ``auto``, or ``none``, ``router``, ``native``: whether and where rows are combined before the exchange.
+        retain: for how many epochs back state stays readable with ``query.state(operator, epoch)``.
+        local_state: where executors keep copies of runs if the checkpoint is not on a local disk.
+        spark_checkpoint: where Spark keeps its own offsets; by default ``spark/`` below the checkpoint.
+        filesystem: a ``pyarrow.fs`` filesystem, if the checkpoint is a path on it rather than a URI.
+        query_name: the name of Spark's query.
+    """
+    flow, frames = stream.dataflow()
+    spark = stream.spark
+    bits_of(bins)
+    count = check_workers(workers if workers is not None else spark.sparkContext.defaultParallelism)
+    if at_end not in ("keep", "flush"):
+        raise InvalidInput(f"at_end must be 'keep' or 'flush', not {at_end!r}")
+    if combine not in ("auto", "none", "router", "native"):
+        raise InvalidInput(f"combine must be auto, none, router or native, not {combine!r}")
+    if late is not None and len(flow.timed_edges()) != 1:
+        raise InvalidInput("late= needs exactly one timed input, because late rows are delivered with its columns")
+    if late is not None and flow.reader(flow.timed_edges()[0]) != 0:
+        raise InvalidInput("late= needs the timed input to be read by the first operator")
+    options = Options(
+        bins,
+        count,
+        None if watermark_delay is None else int(seconds(watermark_delay) * 1e6),
+        None if idle_timeout is None else seconds(idle_timeout),
+        share_host_state,
+        retain,
+    )
+    store = Store.open(checkpoint, filesystem) if filesystem is not None else Store.open(checkpoint)
+    if spark_checkpoint is None and filesystem is not None and not store.is_local:
+        raise InvalidInput("with filesystem=..., say where Spark keeps its own checkpoint: spark_checkpoint=...")
+    query = Query(
+        flow,
+        frames,
+        Coordinator(store, flow, options, as_sink(sink or noop()), as_sink(late) if late else None),
+        trigger=dict(trigger or {"processingTime": "0 seconds"}),
+        combine=combine,
+        at_end=at_end,
+        local=local_state,
+        spark_checkpoint=spark_checkpoint or spark_path(store, "spark"),
+        name=query_name,
+    )
+    try:
+        query._begin(dict(initial_state or {}))
+    except BaseException:
+        query._release()
+        raise
+    return query
+
+
+class Query:
+    """A running query."""
+
+    def __init__(
+        self,
+        flow: Dataflow,
+        frames: list[Any],
+        coordinator: Coordinator,
+        *,
+        trigger: dict[str, Any],
+        combine: str,
+        at_end: str,
+        local: str | None,
+        spark_checkpoint: str,
+        name: str | None,
+    ) -> None:
+        self.flow, self._frames, self._coordinator = flow, frames, coordinator
+        self._trigger, self._at_end, self._name = trigger, at_end, name
+        self._local, self._spark_checkpoint = local, spark_checkpoint
+        self._spark = frames[0].sparkSession
+        self._combiner = Combiner(flow, combine)
+        self._placer = Placer(self._spark, flow)
+        self._runner = SparkRunner(flow, coordinator.store, local, self._placer.pinned)
+        self._ticker = Ticker(coordinator.store, coordinator.wants_epoch, lambda: coordinator.frozen)
+        self._failure: BaseException | None = None
+        self._ended = threading.Event()
+        self._stopping = False
+        self._progressed = threading.Condition()
+        self.streaming_query: Any = None
+
+    # Start and stop
+
+    def _begin(self, initial: dict[str, Any]) -> None:
+        coordinator = self._coordinator
+        number = coordinator.incarnation.number
+        coordinator.sink.open(coordinator.store, self.flow.output, self._spark, number)
+        if coordinator.late is not None:
+            coordinator.late.open(coordinator.store, self.flow.timed_edges()[0].schema, self._spark, number)
+        if initial and coordinator.last.epoch < 0 and not coordinator.manifests.epochs():
+            load_initial_state(coordinator, self._spark, self._local, initial)
+        self._source = unioned(self._frames, self.flow, tick_frame(self._spark, coordinator.store))
+        self._launch()
+        self._ticker.start()
+        threading.Thread(target=self._watch, name="sterna-watch", daemon=True).start()
+
+    def _launch(self) -> None:
+        writer = self._source.writeStream.foreachBatch(self._epoch).option("checkpointLocation", self._spark_checkpoint)
+        if self._name is not None:
+            writer = writer.queryName(self._name)
+        self.streaming_query = writer.trigger(**self._trigger).start()
+
+    def _epoch(self, batch: Any, epoch: int) -> None:
+        """Spark calls this with every micro-batch."""
+        used = Combining()
+
+        def run(tasks: Tasks) -> list[dict[str, Any]]:
+            return self._runner.run(batch, tasks)
+
+        def combining() -> Combining:
+            nonlocal used
+            used = self._combiner.choice()
+            return used
+
+        try:
+            manifest = run_epoch(self._coordinator, epoch, self._placer.place, run, combining)
+        except BaseException as error:
+            if not self._stopping:
+                self._failure = error
+            raise
+        if manifest is not None:
+            self._combiner.learn(manifest, used)
+            self._placer.learn(manifest)
+        with self._progressed:
+            self._progressed.notify_all()
+        self._ticker.nudge()
+
+    def _watch(self) -> None:
+        """Waits for Spark's query to end; under ``availableNow`` starts it again while there is something to do."""
+        while True:
+            try:
+                self.streaming_query.awaitTermination()
+            except Exception as error:  # noqa: BLE001 - kept, and raised to whoever waits
+                self._failure = self._failure or error
+            if self._stopping or self._failure is not None or not self._more():
+                break
+            self._ticker.tick()
+            self._launch()
+        self._release()
+
+    def _more(self) -> bool:
+        if "availableNow" not in self._trigger and "once" not in self._trigger:
+            return False
+        if self._coordinator.wants_epoch():
+            return True
+        if self._at_end == "flush" and not self._coordinator.flushing:
+            self._coordinator.flushing = True
+        return self._coordinator.wants_epoch()
+
+    def _release(self) -> None:
+        self._ticker.stop()
+        self._placer.close()
+        self._coordinator.close()
+        with self._progressed:
+            self._ended.set()
+            self._progressed.notify_all()
+
+    def stop(self) -> None:
+        """Stops the query after the epoch that is running has been interrupted; what is committed stays."""
+        self._stopping = True
+        if self.streaming_query is not None:
+            self.streaming_query.stop()
+        self._ended.wait(timeout=60)
+
+    def await_termination(self, timeout: float | None = None) -> bool:
+        """Waits until the query has ended; whether it has. Raises what made it fail, if something did."""
+        ended = self._ended.wait(timeout)
+        if ended and self._failure is not None:
+            raise self._failure
+        return ended
+
+    def exception(self) -> BaseException | None:
+        """What made the query fail, or ``None``."""
+        return self._failure
+
+    @property
+    def is_active(self) -> bool:
+        """Whether the query runs."""
+        return not self._ended.is_set()
+
+    def process_all_available(self, timeout: float = 120.0) -> None:
+        """Waits until the sources are exhausted and nothing waits to be done; for tests and notebooks."""
+        deadline = time.monotonic() + timeout
+        while True:
+            self.streaming_query.processAllAvailable()
+            if self._failure is not None:
+                raise self._failure
+            if not self._coordinator.wants_epoch():
+                return
+            epoch = self._coordinator.last.epoch
+            self._ticker.nudge()
+            self.wait_for_epoch(epoch + 1, max(0.1, deadline - time.monotonic()))
+            if time.monotonic() > deadline:
+                raise SternaError(f"still busy after {timeout} seconds")
+
+    def wait_for_epoch(self, epoch: int, timeout: float = 120.0) -> None:
+        """Waits until an epoch is committed."""
+        deadline = time.monotonic() + timeout
+        with self._progressed:
+            while self._coordinator.last.epoch < epoch or not self._coordinator.committed:
+                if self._failure is not None:
+                    raise self._failure
+                if self._ended.is_set():
+                    raise SternaError(f"the query has ended at epoch {self._coordinator.last.epoch}, before epoch {epoch}")
+                left = deadline - time.monotonic()
+                if left <= 0:
+                    raise SternaError(f"epoch {epoch} was not committed within {timeout} seconds")
+                self._progressed.wait(min(left, 0.5))
+
+    # Migration
+
+    def migrate(
+        self,
+        target: Target | Mapping[int, int] | Iterable[tuple[int, int]],
+        at: None | int | str | datetime | EventTime = None,
+        operator: str | None = None,
+    ) -> str:
+        """Moves state.
+
+        Args:
+            target: ``sterna.rescale(n)``, ``sterna.bins(n)``, or a map (or pairs) of bins to workers.
+            at: as soon as possible by default; an epoch; a wall-clock time such as ``"2026-12-01T03:00:00Z"``; or ``sterna.event_time(...)``.
+            operator: the operator it is for; all by default.
+
+        Returns:
+            The name of the control entry, which the history mentions.
+        """
+        entry = Entry(new_name(), as_target(target), parse_when(at), operator)
+        self._coordinator.submit(entry)
+        self._ticker.nudge()
+        return entry.name
+
+    # Looking
+
+    def configuration(self, operator: str | None = None) -> Configuration:
+        """Where the bins are, as of the last committed epoch."""
+        name = self._operator(operator)
+        return self._coordinator.last.configurations[name]
+
+    def status(self) -> dict[str, Any]:
+        """What the query is doing: epoch, watermark, where bins are, what waits."""
+        coordinator = self._coordinator
+        with coordinator.lock:
+            last, frozen = coordinator.last, coordinator.frozen
+        return {
+            "active": self.is_active,
+            "epoch": last.epoch,
+            "frozen": frozen,
+            "incarnation": coordinator.incarnation.number,
+            "watermark": last.watermarks[0],
+            "rows": last.facts.get("rows_total", 0),
+            "late": last.facts.get("late_total", 0),
+            "epoch_ms": last.facts.get("ms"),
+            "pending": last.pending,
+            "operators": {
+                name: {
+                    "bins": c.bins,
+                    "workers": c.workers,
+                    "bins_by_worker": c.owned().tolist(),
+                    "hosts": last.hosts.get(name, {}),
+                    "runs": sum(len(refs) for tables in last.state[name].values() for refs in tables.values()),
+                }
+                for name, c in last.configurations.items()
+            },
+        }
+
+    def history(self) -> list[dict[str, Any]]:
+        """What happened to the configuration, oldest first."""
+        return self._coordinator.history.events()
+
+    def state(self, operator: str | None = None, epoch: int | None = None, table: str | None = None) -> Any:
+        """The state of an operator as a batch DataFrame, as of a committed epoch (the last by default)."""
+        name = self._operator(operator)
+        coordinator = self._coordinator
+        manifest = coordinator.last if epoch in (None, coordinator.last.epoch) else coordinator.manifests.read(epoch or 0)
+        return state_frame(self._spark, self.flow, coordinator, manifest, name, table, self._local)
+
+    def _operator(self, name: str | None) -> str:
+        if name is None and len(self.flow.operators) == 1:
+            return self.flow.operators[0].name
+        if name is None:
+            raise InvalidInput(f"which operator? There are {[o.name for o in self.flow.operators]}")
+        return self.flow.operators[self.flow.index(name)].name

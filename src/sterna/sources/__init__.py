@@ -1,0 +1,1 @@
+"""Sources of Sterna's own."""

@@ -1,0 +1,318 @@
+"""What the user builds: ``Stream`` and ``KeyedStream``.
+
+``sterna.read(df)`` wraps a streaming DataFrame; ``key_by`` says what state belongs to; a stateful operator makes a new stream of its outputs; ``start`` runs
+it all. Nothing runs before ``start``. What does not make sense raises ``InvalidInput`` at the line where it is written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from sterna.dataflow import Dataflow
+from sterna.durations import seconds
+from sterna.errors import InvalidInput
+from sterna.operators.accumulators import Aggregate as Function
+from sterna.operators.aggregate import Aggregate
+from sterna.operators.base import Edge, Operator
+from sterna.operators.fold import Fold, TableWish
+from sterna.operators.state_machine import Pickled, StateMachine
+from sterna.schemas import arrow_schema, key_type_ok, of_frame
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from sterna.query import Query
+
+
+def read(df: DataFrame) -> Stream:
+    """Wraps a streaming DataFrame."""
+    if type(df).__module__.startswith("pyspark.sql.connect"):
+        raise InvalidInput(
+            "this DataFrame comes from a Spark Connect session, which Sterna does not support: it runs tasks next to the state and needs a "
+            "classic session (SparkSession.builder.master(...) or spark-submit without --remote)"
+        )
+    if not getattr(df, "isStreaming", False):
+        raise InvalidInput("sterna.read needs a streaming DataFrame (spark.readStream...); this one is a batch")
+    return Stream(_Source(df), of_frame(df))
+
+
+@dataclass(frozen=True)
+class _Source:
+    frame: Any
+
+
+@dataclass(frozen=True)
+class _Stateful:
+    """An operator to be: made once its inputs have numbers."""
+
+    kind: str
+    inputs: tuple[KeyedStream, ...]
+    build: Callable[[str, tuple[Edge, ...]], Operator]
+    name: str | None = None
+    columns: tuple[str, ...] | None = None
+
+
+class Stream:
+    """Rows: of a source, or the outputs of an operator."""
+
+    def __init__(self, origin: _Source | _Stateful, schema: pa.Schema) -> None:
+        self._origin, self.schema = origin, schema
+
+    @property
+    def spark(self) -> SparkSession:
+        """The session of the source."""
+        origin = self._origin
+        while isinstance(origin, _Stateful):
+            origin = origin.inputs[0].stream._origin
+        return origin.frame.sparkSession
+
+    def transform(self, function: Callable[[DataFrame], DataFrame]) -> Stream:
+        """Applies any stateless DataFrame -> DataFrame function."""
+        if isinstance(self._origin, _Stateful):
+            raise InvalidInput(
+                "transform() works on sources, before the first stateful operator; to change the outputs of an operator, do it in the fold, "
+                "or in a sink (df, epoch)"
+            )
+        changed = function(self._origin.frame)
+        return read(changed)
+
+    def key_by(self, *columns: str, time: str | None = None) -> KeyedStream:
+        """Says which columns state belongs to, and which column is event time.
+
+        A null is a key like any other, as in Spark's ``groupBy``; -0.0 is 0.0, and all NaN are one key.
+        """
+        if not columns:
+            raise InvalidInput("key_by needs at least one column")
+        for column in [*columns, *([time] if time else [])]:
+            if column not in self.schema.names:
+                raise InvalidInput(f"there is no column {column!r}; there are {self.schema.names}")
+        for column in columns:
+            if not key_type_ok(self.schema.field(column).type):
+                raise InvalidInput(
+                    f"column {column!r} of type {self.schema.field(column).type} can't be a key; use columns of plain types"
+                )
+        if time is not None and not _is_time(self.schema.field(time).type):
+            raise InvalidInput(
+                f"column {time!r} of type {self.schema.field(time).type} can't be event time; use a timestamp, a date, or a long in "
+                f"microseconds"
+            )
+        if len(set(columns)) < len(columns):
+            raise InvalidInput(f"key_by names a column twice: {list(columns)}")
+        return KeyedStream(self, columns, time)
+
+    def named(self, name: str) -> Stream:
+        """Names the operator that makes this stream: for ``query.state(name)`` and in the checkpoint."""
+        if not isinstance(self._origin, _Stateful):
+            raise InvalidInput("only the output of a stateful operator can be named")
+        if not name or not all(c.isalnum() or c in "-_" for c in name):
+            raise InvalidInput(f"{name!r} is not a name: use letters, digits, - and _")
+        return Stream(replace(self._origin, name=name), self.schema)
+
+    def dataflow(self) -> tuple[Dataflow, list[Any]]:
+        """The graph that ends in this stream, and its source DataFrames."""
+        return _Builder().build(self)
+
+    def start(self, **options: Any) -> Query:
+        """Starts the query; see ``sterna.query.start`` for the options."""
+        from sterna.query import start
+
+        return start(self, **options)
+
+
+class KeyedStream:
+    """A stream whose rows belong to keys."""
+
+    def __init__(self, stream: Stream, keys: tuple[str, ...], time: str | None) -> None:
+        self.stream, self.keys, self.time = stream, keys, time
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns of the stream."""
+        return self.stream.schema
+
+    def aggregate(self, **named: Function) -> Stream:
+        """Built-in aggregates, one output row for each key that changed in an epoch: ``aggregate(n=sterna.count())``."""
+        for name, function in named.items():
+            if not hasattr(function, "partial"):
+                raise InvalidInput(f"{name}={function!r} is not an aggregate such as sterna.count() or sterna.max('price')")
+        used = [f.column for f in named.values() if f.column is not None]
+        time = [self.time] if self.time else []
+        columns = tuple(dict.fromkeys([*self.keys, *used, *time]))
+        missing = [column for column in columns if column not in self.schema.names]
+        if missing:
+            raise InvalidInput(f"there is no column {missing[0]!r}; there are {self.schema.names}")
+
+        def build(name: str, edges: tuple[Edge, ...]) -> Operator:
+            return Aggregate(name, edges, dict(named))
+
+        return self._stateful("aggregate", (self,), build, columns)
+
+    def state_machine(self, fold: Callable[..., Any], state: Any, output: Any) -> Stream:
+        """The per-record operator: ``fold(key, record, state) -> (state, outputs)`` in plain Python."""
+        spark = self.stream.spark
+        kept = state if isinstance(state, Pickled) else arrow_schema(state, spark)
+        out = arrow_schema(output, spark)
+
+        def build(name: str, edges: tuple[Edge, ...]) -> Operator:
+            return StateMachine(name, edges, fold, kept, out)
+
+        return self._stateful("state_machine", (self,), build)
+
+    def unary(
+        self,
+        fold: Callable[..., Any],
+        tables: Mapping[str, TableWish] | None = None,
+        output: Any = None,
+        later: Any = None,
+    ) -> Stream:
+        """Arrow in, Arrow out: ``fold(rows, tables, later) -> pa.Table`` once for each worker and epoch.
+
+        Args:
+            fold: the function.
+            tables: state tables by name, made with ``sterna.value(...)`` and ``sterna.rows(...)``.
+            output: the output's schema, as DDL or Arrow.
+            later: columns that ``later.notify_at`` keeps beside the key; by default those of the stream.
+        """
+        wishes = self._wishes(tables)
+        out = self._output(output)
+        kept = (
+            pa.schema([item for item in self.schema if item.name not in self.keys])
+            if later is None
+            else arrow_schema(later, self.stream.spark)
+        )
+
+        def build(name: str, edges: tuple[Edge, ...]) -> Operator:
+            return Fold(name, edges, fold, wishes, out, kept)
+
+        return self._stateful("unary", (self,), build)
+
+    def binary(
+        self,
+        other: KeyedStream,
+        fold: Callable[..., Any],
+        tables: Mapping[str, TableWish] | None = None,
+        output: Any = None,
+        later: Any = None,
+    ) -> Stream:
+        """Two inputs with keys of the same types: ``fold(left, right, tables, later) -> pa.Table``.
+
+        State is addressed by this stream's key names; ``later`` keeps only the key unless columns are named.
+        """
+        mine = [self.schema.field(key).type for key in self.keys]
+        theirs = [other.schema.field(key).type for key in other.keys]
+        if mine != theirs:
+            raise InvalidInput(f"the keys of the two streams differ in type: {mine} and {theirs}")
+        wishes = self._wishes(tables)
+        out = self._output(output)
+        kept = pa.schema([]) if later is None else arrow_schema(later, self.stream.spark)
+
+        def build(name: str, edges: tuple[Edge, ...]) -> Operator:
+            return Fold(name, edges, fold, wishes, out, kept)
+
+        return self._stateful("binary", (self, other), build)
+
+    def _stateful(
+        self,
+        kind: str,
+        inputs: tuple[KeyedStream, ...],
+        build: Callable[[str, tuple[Edge, ...]], Operator],
+        columns: tuple[str, ...] | None = None,
+    ) -> Stream:
+        edges = tuple(
+            Edge(number, 0, None, one.keys, one.time, _only(one.schema, columns)) for number, one in enumerate(inputs)
+        )
+        # Built once already here, so that what does not make sense is said at the user's line.
+        return Stream(_Stateful(kind, inputs, build, None, columns), build(kind, edges).output)
+
+    def _wishes(self, tables: Mapping[str, TableWish] | None) -> dict[str, TableWish]:
+        out = {}
+        for name, wish in (tables or {}).items():
+            if not isinstance(wish, TableWish):
+                raise InvalidInput(f"table {name!r} must be made with sterna.value(...) or sterna.rows(...), not {wish!r}")
+            if not name.isidentifier() or name == "later":
+                raise InvalidInput(f"{name!r} can't be the name of a state table")
+            schema = arrow_schema(wish.schema, self.stream.spark)
+            timed = wish.time or self.time
+            if wish.kind == "rows" and wish.keep is not None and timed is None:
+                raise InvalidInput(f"table {name!r} has an expiry but the stream has no event time: key_by(..., time=...)")
+            clash = set(schema.names) & {*self.keys, *([timed] if wish.kind == "rows" and timed else [])}
+            if clash:
+                raise InvalidInput(f"table {name!r}: {sorted(clash)} are the key and time columns already; leave them out")
+            out[name] = replace(wish, schema=schema)
+        return out
+
+    def _output(self, output: Any) -> pa.Schema:
+        if output is None:
+            raise InvalidInput("a fold needs output=..., the schema of what it returns, such as 'auction long, n long'")
+        return arrow_schema(output, self.stream.spark)
+
+
+def value(schema: Any) -> TableWish:
+    """A state table with one row a key."""
+    return TableWish("value", schema)
+
+
+def rows(schema: Any, time: str | None = None, keep: str | float | None = None) -> TableWish:
+    """A state table with many rows a key, each with a time.
+
+    Args:
+        schema: the value columns.
+        time: the name of the time column, by default the stream's.
+        keep: how long after its time a row is kept, such as ``"1 hour"``; for ever by default.
+    """
+    return TableWish("rows", schema, time, None if keep is None else int(seconds(keep) * 1e6))
+
+
+def _only(schema: pa.Schema, columns: tuple[str, ...] | None) -> pa.Schema:
+    return schema if columns is None else pa.schema([schema.field(name) for name in columns])
+
+
+def _is_time(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_timestamp(kind) or pa.types.is_date(kind) or pa.types.is_int64(kind))
+
+
+class _Builder:
+    """Numbers sources, edges and operators, each once, in topological order."""
+
+    def __init__(self) -> None:
+        self._sources: list[Any] = []
+        self._operators: list[Operator] = []
+        self._numbers: dict[int, int] = {}
+        self._names: dict[str, int] = {}
+        self._edges = 0
+
+    def build(self, stream: Stream) -> tuple[Dataflow, list[Any]]:
+        if not isinstance(stream._origin, _Stateful):
+            raise InvalidInput("the dataflow has no stateful operator; use plain Structured Streaming for it")
+        self._operator(stream._origin)
+        return Dataflow(tuple(self._operators), len(self._sources)), self._sources
+
+    def _source(self, source: _Source) -> int:
+        for index, frame in enumerate(self._sources):
+            if frame is source.frame:
+                return index
+        self._sources.append(source.frame)
+        return len(self._sources) - 1
+
+    def _operator(self, node: _Stateful) -> int:
+        if id(node) in self._numbers:
+            return self._numbers[id(node)]
+        edges = []
+        for one in node.inputs:
+            origin = one.stream._origin
+            source = self._source(origin) if isinstance(origin, _Source) else None
+            operator = self._operator(origin) if isinstance(origin, _Stateful) else None
+            edges.append(Edge(-1, source, operator, one.keys, one.time, _only(one.schema, node.columns)))
+        numbered = tuple(replace(edge, number=self._edges + i) for i, edge in enumerate(edges))
+        self._edges += len(edges)
+        name = node.name
+        if name is None:
+            self._names[node.kind] = self._names.get(node.kind, 0) + 1
+            name = node.kind if self._names[node.kind] == 1 else f"{node.kind}-{self._names[node.kind]}"
+        self._operators.append(node.build(name, numbered))
+        self._numbers[id(node)] = len(self._operators) - 1
+        return self._numbers[id(node)]
