@@ -17,7 +17,6 @@ the collection of garbage, because older manifests may still refer to them.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
@@ -63,7 +62,7 @@ def compact(
         cache: Where runs are read and written.
         budget_rows: How many rows to merge; exceeded by a quarter at most, or by rows that share one hash.
         namer: Gives the name of the next file.
-        horizon: Rows of a rows table with a time before this are dropped.
+        horizon: Rows of a rows table with a time before this are dropped, whole files of them at no cost.
         durable: Whether to return only once the new files are on disk.
         depth: How many runs of one level over one hash are too many; at least 2.
         scattered: How many references are not too many, besides those that order itself makes.
@@ -71,7 +70,7 @@ def compact(
     Returns:
         The new references and the number of rows that were merged.
     """
-    current = coalesce(refs)
+    current = coalesce(ref for ref in refs if not _expired(ref, horizon))
     merged = 0
     while budget_rows > 0:
         job = _deepest(current, cache, budget_rows, depth)
@@ -93,6 +92,11 @@ def compact(
         current = coalesce([*others, *drop(inputs, span), *fresh])
         merged += cost
     return current, merged
+
+
+def _expired(ref: RunRef, horizon: int | None) -> bool:
+    """Whether nobody sees any row of a file; tombstones are seen, by the rows they hide."""
+    return horizon is not None and ref.newest is not None and ref.newest < horizon and not ref.deletes
 
 
 class _Job(NamedTuple):
@@ -138,7 +142,15 @@ def _deepest(refs: Sequence[RunRef], cache: RunCache, budget: int, limit: int) -
         else:
             large = bits
     lo = at >> small << small
-    return _Job(level, level, lo, lo + (1 << small), level + 1)
+    hi = lo + (1 << small)
+    # Where the next level is the last and holds no more than what joins it, both become one: else keys that are
+    # written again and again would fill level after level with copies of themselves.
+    last = not any(ref.level > level + 1 and ref.cut(lo, hi) for ref in refs)
+    below = [ref for ref in refs if ref.level == level + 1]
+    if last and small and 0 < _rows(below, cache, lo, hi) <= _rows(layer, cache, lo, hi):
+        half = lo + (1 << (small - 1))
+        return _Job(level, level + 1, *((lo, half) if at < half else (half, hi)), level + 1)
+    return _Job(level, level, lo, hi, level + 1)
 
 
 def _rows(refs: Sequence[RunRef], cache: RunCache, lo: int, hi: int) -> int:
