@@ -15,8 +15,11 @@ import pyarrow as pa
 
 from sterna.state.columns import Hashes, Ints, Mask, equal, flags, gather, plain, valid, width
 from sterna.state.refs import END, RunRef, newest_first
-from sterna.state.runs import Run, RunCache
+from sterna.state.run import Run
+from sterna.state.runs import RunCache
 from sterna.state.seek import Allowance
+
+_CACHED = 1 << 15  # words that stay in the processor's cache
 
 
 class View:
@@ -195,7 +198,7 @@ def all_rows(
         who, start = who[alive], start[alive]
         if not len(who):
             continue
-        counts = np.searchsorted(run.hashes, hashes[who], "right") - start
+        counts = run.repeats(start)
         steps = np.arange(int(counts.sum())) - np.repeat(np.cumsum(counts) - counts, counts)
         rows, who = np.repeat(start, counts) + steps, np.repeat(who, counts)
         sees = view.sees(hashes[who])
@@ -214,3 +217,51 @@ def all_rows(
         if len(rows):
             out.append((run, rows, who))
     return out
+
+
+def timely(view: View, after: int | None, upto: int) -> Ints:
+    """The rows of a view that are no tombstones and have ``after < _time <= upto``."""
+    early = after is not None and view.newest is not None and view.newest <= after
+    late = view.oldest is not None and view.oldest > upto
+    low = -(2**63) if after is None else max(after + 1, -(2**63))
+    width = min(upto, 2**63 - 1) - low + 1
+    if early or late or width <= 0:
+        return np.empty(0, np.int64)
+    start, stop = view.run.span(view.lo, view.hi)
+    words = plain(view.run.column("_time"))
+    if width >= END:
+        rows = np.arange(start, stop)
+    else:
+        # One comparison does for two: what is too early wraps around and is too late. Chunks stay in the cache.
+        base, limit = np.uint64(low % END), np.uint64(width)
+        found = [
+            np.flatnonzero(words[at : min(at + _CACHED, stop)] - base < limit) + at
+            for at in range(start, stop, _CACHED)
+        ]
+        rows = np.concatenate(found) if found else np.empty(0, np.int64)
+    if view.deletes:
+        rows = rows[~flags(view.run.column("_gone"), rows)]
+    sees = view.sees(view.run.hashes[rows])
+    return rows if sees is None else rows[sees]
+
+
+def survivors(names: Sequence[str], run: Run, rows: Ints, killer: View) -> Ints:
+    """The rows of a run that no tombstone of a newer view deletes."""
+    stones = killer.run.stones(names)
+    hashes = run.hashes[rows]
+    at = stones.hashes.searchsorted(hashes)
+    hit = (
+        np.flatnonzero(stones.hashes.take(at, mode="clip") == hashes)
+        if stones.rows
+        else np.empty(0, np.int64)
+    )
+    inside = (hashes[hit] >= np.uint64(killer.lo)) & (hashes[hit] <= np.uint64(killer.hi - 1))
+    hit = hit[inside]
+    sees = killer.sees(hashes[hit])
+    if sees is not None:
+        hit = hit[sees]
+    if not len(hit):
+        return rows
+    keys = [run.column(name).take(pa.array(rows)) for name in names]
+    _, dead = match(stones, names, at[hit], hashes, keys, hit)
+    return np.delete(rows, dead)

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from sterna.state.columns import Hashes, Ints, Mask, equal, identify, plain
 from sterna.state.columns import take as take_column
-from sterna.state.runs import Run
+from sterna.state.run import Run
 from sterna.state.spec import TableSpec
 
 Slice = tuple[Run, int, int]

@@ -16,10 +16,11 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from sterna.state.columns import Hashes, Ints, Mask, build, gather, plain
-from sterna.state.lookup import Located, View, all_rows, locate, match, views_of
+from sterna.state.lookup import Located, View, all_rows, locate, survivors, timely, views_of
 from sterna.state.merging import Slice, empty, merge
 from sterna.state.refs import END, RunRef, newest_first
-from sterna.state.runs import Run, RunCache
+from sterna.state.run import Run
+from sterna.state.runs import RunCache
 from sterna.state.spec import TableSpec
 
 __all__ = ["Located", "Table", "TableSpec"]
@@ -67,8 +68,7 @@ class Table:
     def get(self, hashes: Hashes, keys: Columns) -> tuple[Mask, list[pa.Array]]:
         """Which keys have a row, and the value columns aligned to them, null where there is none."""
         order = np.argsort(hashes, kind="stable")
-        back = np.empty_like(order)
-        back[order] = np.arange(len(order))
+        back = _inverse(order)
         index = pa.array(order)
         found = self.locate(hashes[order], [column.take(index) for column in self._fit(keys, self.spec.keys)])
         index = pa.array(back)
@@ -121,10 +121,8 @@ class Table:
             return np.empty(0, np.int64), np.empty(0, np.int64), nothing
         owners = order[np.concatenate([who for _, _, who in parts])]
         by_owner = np.argsort(owners, kind="stable")
-        places = np.empty_like(by_owner)
-        places[by_owner] = np.arange(len(by_owner))
         batch = self._gather(
-            [(run, rows) for run, rows, _ in parts], places, ["_time", *self.spec.value_columns]
+            [(run, rows) for run, rows, _ in parts], _inverse(by_owner), ["_time", *self.spec.value_columns]
         )
         return owners[by_owner], plain(batch[0]).view(np.int64), batch[1:]
 
@@ -136,9 +134,9 @@ class Table:
         parts: list[tuple[Run, Ints]] = []
         killers: list[View] = []
         for view in self._all_views():
-            rows = _timely(view, after, upto)
+            rows = timely(view, after, upto)
             for killer in killers:
-                rows = self._survivors(view.run, rows, killer)
+                rows = survivors(self.spec.key_columns, view.run, rows, killer)
             if len(rows):
                 parts.append((view.run, rows))
             if view.deletes:
@@ -149,10 +147,8 @@ class Table:
         hashes = np.concatenate([run.hashes[rows] for run, rows in parts])
         times = np.concatenate([plain(run.column("_time")).view(np.int64)[rows] for run, rows in parts])
         order = np.lexsort((hashes, times))
-        places = np.empty_like(order)
-        places[order] = np.arange(len(order))
         schema = self.spec.schema()
-        return pa.RecordBatch.from_arrays(self._gather(parts, places, schema.names), schema=schema)
+        return pa.RecordBatch.from_arrays(self._gather(parts, _inverse(order), schema.names), schema=schema)
 
     # Both.
 
@@ -258,26 +254,6 @@ class Table:
     def _merged(self, runs: list[Run]) -> Run:
         return Run(merge(self.spec, [(run, 0, run.rows) for run in runs], False, self.horizon))
 
-    def _survivors(self, run: Run, rows: Ints, killer: View) -> Ints:
-        stones = killer.run.stones(self.spec.key_columns)
-        hashes = run.hashes[rows]
-        at = stones.hashes.searchsorted(hashes)
-        hit = (
-            np.flatnonzero(stones.hashes.take(at, mode="clip") == hashes)
-            if stones.rows
-            else np.empty(0, np.int64)
-        )
-        if killer.lows is not None or killer.lo > 0 or killer.hi < END:
-            inside = (hashes[hit] >= np.uint64(killer.lo)) & (hashes[hit] <= np.uint64(killer.hi - 1))
-            hit = hit[inside]
-            sees = killer.sees(hashes[hit])
-            hit = hit if sees is None else hit[sees]
-        if not len(hit):
-            return rows
-        keys = [run.column(name).take(pa.array(rows)) for name in self.spec.key_columns]
-        _, dead = match(stones, self.spec.key_columns, at[hit], hashes, keys, hit)
-        return np.delete(rows, dead)
-
     def _gather(self, parts: list[tuple[Run, Ints]], places: Ints, names: Sequence[str]) -> list[pa.Array]:
         edges = np.cumsum([0, *(len(rows) for _, rows in parts)]).tolist()
         spots = [places[a:b] for a, b in itertools.pairwise(edges)]
@@ -291,20 +267,7 @@ class Table:
         ]
 
 
-def _timely(view: View, after: int | None, upto: int) -> Ints:
-    """The rows of a view that are no tombstones and have ``after < _time <= upto``."""
-    early = after is not None and view.newest is not None and view.newest <= after
-    late = view.oldest is not None and view.oldest > upto
-    if early or late:
-        return np.empty(0, np.int64)
-    start, stop = view.run.span(view.lo, view.hi)
-    times = plain(view.run.column("_time")).view(np.int64)[start:stop]
-    wanted = times <= upto
-    if after is not None:
-        wanted &= times > after
-    if view.deletes:
-        first, last = view.run.gone.searchsorted([start, stop])
-        wanted[view.run.gone[first:last] - start] = False
-    rows = np.flatnonzero(wanted) + start
-    sees = view.sees(view.run.hashes[rows])
-    return rows if sees is None else rows[sees]
+def _inverse(order: Ints) -> Ints:
+    places = np.empty_like(order)
+    places[order] = np.arange(len(order))
+    return places

@@ -1,0 +1,84 @@
+"""An opened run: a record batch sorted by hash, memory-mapped or in memory, and what is known about its rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sterna.state.columns import Hashes, Ints, plain
+from sterna.state.refs import END
+from sterna.state.seek import Allowance, Index, search
+
+
+class Run:
+    """An opened run: a record batch sorted by hash."""
+
+    __slots__ = ("_columns", "_gone", "_index", "_searched", "_stones", "batch", "hashes", "rows")
+
+    def __init__(self, batch: pa.RecordBatch) -> None:
+        self.batch = batch
+        self.rows: int = batch.num_rows
+        self.hashes: Hashes = plain(batch.column("_hash"))
+        self._columns: dict[str, pa.Array] = {}
+        self._gone: Ints | None = None
+        self._stones: Run | None = None
+        self._index: Index | None = None
+        self._searched = 0
+
+    def column(self, name: str) -> pa.Array:
+        """One column, by its name in the file."""
+        column = self._columns.get(name)
+        if column is None:
+            column = self._columns[name] = self.batch.column(name)
+        return column
+
+    def span(self, lo: int, hi: int) -> tuple[int, int]:
+        """The positions [start, stop) of the rows whose hash is in ``[lo, hi)``."""
+        start = 0 if lo <= 0 else int(self.hashes.searchsorted(np.uint64(lo))) if lo < END else self.rows
+        stop = self.rows if hi >= END else int(self.hashes.searchsorted(np.uint64(hi)))
+        return start, max(start, stop)
+
+    def find(self, needles: Hashes, allowance: Allowance) -> tuple[Ints, Ints]:
+        """Which of some sorted needles are hashes of this run, and the first row of each."""
+        if not self.rows:
+            return np.empty(0, np.int64), np.empty(0, np.int64)
+        first = int(needles.searchsorted(self.hashes[0]))
+        last = int(needles.searchsorted(self.hashes[-1], "right"))
+        needles = needles[first:last]
+        if self._index is None:
+            self._searched += len(needles)
+            if self._searched * 32 >= self.rows and len(needles) >= 64 and allowance.take(self.rows):
+                self._index = Index(self.hashes)
+        who, rows = search(self.hashes, needles) if self._index is None else self._index.find(needles)
+        return who + first, rows
+
+    def repeats(self, rows: Ints) -> Ints:
+        """How many rows, from each of these first ones on, share its hash."""
+        out = np.ones(len(rows), np.int64)
+        going = np.arange(len(rows))
+        for step in range(1, 9):
+            ahead = rows[going] + step
+            same = self.hashes.take(ahead, mode="clip") == self.hashes[rows[going]]
+            going = going[same & (ahead < self.rows)]
+            if not len(going):
+                return out
+            out[going] += 1
+        out[going] = self.hashes.searchsorted(self.hashes[rows[going]], "right") - rows[going]
+        return out
+
+    @property
+    def gone(self) -> Ints:
+        """The positions of the tombstones."""
+        if self._gone is None:
+            found = pc.indices_nonzero(self.column("_gone"))
+            self._gone = found.to_numpy(zero_copy_only=False).astype(np.int64)
+        return self._gone
+
+    def stones(self, keys: Sequence[str]) -> Run:
+        """The tombstones alone, as a run of hashes and keys."""
+        if self._stones is None:
+            self._stones = Run(self.batch.select(["_hash", *keys]).take(pa.array(self.gone)))
+        return self._stones
