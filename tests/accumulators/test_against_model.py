@@ -107,7 +107,9 @@ def run(aggregate, type_, epochs):
         keys, new = of_one_epoch(aggregate, type_, routers)
         assert [c.type for c in new] == [f.type for f in fields]
         found = np.array([k in place for k in keys.to_pylist()], dtype=np.bool_)
-        old_rows = pa.array([place.get(k) for k in keys.to_pylist()], pa.int64())
+        # What is beside a key that was not found may be anything, such as another key's accumulators.
+        anything = 0 if len(state[0]) else None
+        old_rows = pa.array([place.get(k, anything) for k in keys.to_pylist()], pa.int64())
         combined = aggregate.combine([c.take(old_rows) for c in state], new, found)
         place |= {k: i + len(state[0]) for i, k in enumerate(keys.to_pylist())}
         state = [pa.concat_arrays([c, n]) for c, n in zip(state, combined, strict=True)]
