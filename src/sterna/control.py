@@ -10,6 +10,7 @@ at t, what stays pending and what was refused and why. It never half-applies an 
 
 from __future__ import annotations
 
+import math
 import time
 import uuid
 from collections.abc import Iterable, Mapping
@@ -43,6 +44,25 @@ class Entry:
     operator: str | None = None
     cause: str = "user"
 
+    def due(self, epoch: int, now: float, watermark: int | None) -> bool:
+        """Whether it is to be applied when ``epoch`` is frozen."""
+        if "epoch" in self.when:
+            return bool(self.when["epoch"] == epoch)
+        if "wall" in self.when:
+            return bool(self.when["wall"] <= now)
+        if "event" in self.when:
+            return watermark is not None and bool(self.when["event"] <= watermark)
+        return True
+
+    def wants_epoch(self, now: float, watermark: int | None) -> bool:
+        """Whether an epoch should be run for it although no data comes; one that names an epoch wants all epochs until then."""
+        return "epoch" in self.when or self.due(0, now, watermark)
+
+    def surely_before(self, other: Entry) -> bool:
+        """Whether this entry, which was there first, is applied before the other one, whatever happens."""
+        kind = next(iter(self.when), None)
+        return kind is None or (kind in other.when and bool(self.when[kind] <= other.when[kind]))
+
     def to_json(self) -> dict[str, Any]:
         """The form that is stored."""
         return {
@@ -57,16 +77,25 @@ class Entry:
     def from_json(cls, data: Mapping[str, Any]) -> Entry:
         """The inverse of ``to_json``; ``UpdateRefused`` if it is no entry."""
         try:
-            when = dict(data["when"])
-            if len(when) > 1 or not set(when) <= {"epoch", "wall", "event"}:
-                raise UpdateRefused(f"an entry's time must be one of epoch, wall or event, not {when}")
-            if not all(isinstance(value, int | float) for value in when.values()):
-                raise UpdateRefused(f"an entry's time must be a number, not {when}")
-            return cls(
-                str(data["name"]), Target.from_json(data["target"]), when, data.get("operator"), str(data.get("cause", ""))
-            )
-        except (KeyError, TypeError, AttributeError) as error:
+            operator = data.get("operator")
+            if not isinstance(operator, str | None):
+                raise UpdateRefused(f"an entry's operator must be a name, not {operator!r}")
+            when = _checked_when(dict(data["when"]))
+            return cls(str(data["name"]), Target.from_json(data["target"]), when, operator, str(data.get("cause", "")))
+        except UpdateRefused:
+            raise
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise UpdateRefused(f"this is not a control entry: {error!r}") from error
+
+
+def _checked_when(when: When) -> When:
+    if len(when) > 1 or not set(when) <= {"epoch", "wall", "event"}:
+        raise UpdateRefused(f"an entry's time must be one of epoch, wall or event, not {when}")
+    for kind, value in when.items():
+        number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+        if not number or (kind == "epoch" and value != int(value)):
+            raise UpdateRefused(f"an entry's time must be a number, and an epoch a whole one, not {when}")
+    return when
 
 
 def new_name(now: float | None = None) -> str:
@@ -147,7 +176,7 @@ def freeze_entries(
             refused.append((entry, f"operator {entry.operator!r} does not exist; there are {sorted(current)}"))
         elif entry.when.get("epoch", epoch) < epoch:
             refused.append((entry, f"epoch {entry.when['epoch']} is already frozen; the next one is {epoch}"))
-        elif not _due(entry.when, epoch, now, watermark):
+        elif not entry.due(epoch, now, watermark):
             # Bins are numbered as of now; if their number changes before the entry is due, it is rewritten then.
             waiting.append(replace(entry, target=entry.target.numbered(current[names[0]].bits)))
         else:
@@ -159,16 +188,6 @@ def freeze_entries(
             current.update(resolved)
             applied.append(entry)
     return Frozen(current, waiting, applied, refused)
-
-
-def _due(when: When, epoch: int, now: float, watermark: int | None) -> bool:
-    if "epoch" in when:
-        return bool(when["epoch"] == epoch)
-    if "wall" in when:
-        return bool(when["wall"] <= now)
-    if "event" in when:
-        return watermark is not None and bool(when["event"] <= watermark)
-    return True
 
 
 class ControlStream:

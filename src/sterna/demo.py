@@ -38,7 +38,7 @@ No word is lost on the way and none is counted twice
 LINES = TEXT.lower().splitlines()
 WORKERS, BINS = 4, 64
 LINES_AN_EPOCH = 1_000
-EPOCHS_BEFORE, EPOCHS_AFTER = 6, 6
+EPOCHS_BEFORE, EPOCHS_AFTER = 8, 8
 LIMIT = LINES_AN_EPOCH * (EPOCHS_BEFORE + EPOCHS_AFTER)
 PATIENCE_SECONDS = 50.0
 
@@ -187,10 +187,12 @@ def _latencies(query: sterna.Query, moved_at: int) -> Table:
     table = Table(title="Epochs around the move", title_justify="left")
     table.add_column("epoch", justify="right")
     table.add_column("milliseconds", justify="right")
-    table.add_column("")
+    table.add_column("", no_wrap=True)
+    table.add_column("", no_wrap=True)
     took = {p.batchId: p.durationMs.get("triggerExecution", 0) for p in query.streaming_query.recentProgress}
-    for epoch in sorted(took):
-        if abs(epoch - moved_at) <= 3:
-            bar = "▇" * max(1, round(took[epoch] / 25))
-            table.add_row(str(epoch), str(took[epoch]), bar + (" ← the move" if epoch == moved_at else ""))
+    near = [epoch for epoch in sorted(took) if abs(epoch - moved_at) <= 4]
+    longest = max(took[epoch] for epoch in near)
+    for epoch in near:
+        bar = "▇" * max(1, round(30 * took[epoch] / longest))
+        table.add_row(str(epoch), str(took[epoch]), bar, "the move" if epoch == moved_at else "")
     return table

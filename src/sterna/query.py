@@ -138,13 +138,15 @@ class Query:
         self._trigger, self._at_end, self._name = trigger, at_end, name
         self._local, self._spark_checkpoint = local, spark_checkpoint
         self._spark = frames[0].sparkSession
-        self._combiner = Combiner(flow, combine)
+        ansi = self._spark.conf.get("spark.sql.ansi.enabled", "true") == "true"
+        self._combiner = Combiner(flow, combine, ansi)
         self._placer = Placer(self._spark, flow)
-        self._runner = SparkRunner(flow, coordinator.store, local, self._placer.pinned)
+        self._runner = SparkRunner(flow, coordinator.store, local, self._placer)
         self._ticker = Ticker(coordinator.store, coordinator.wants_epoch, lambda: coordinator.frozen)
         self._failure: BaseException | None = None
         self._ended = threading.Event()
         self._stopping = False
+        self._running = threading.Lock()
         self._progressed = threading.Condition()
         self.streaming_query: Any = None
 
@@ -171,6 +173,13 @@ class Query:
 
     def _epoch(self, batch: Any, epoch: int) -> None:
         """Spark calls this with every micro-batch."""
+        with self._running:
+            # Between two epochs is the time to stop: Spark has not committed this one, and will ask for it again.
+            if self._stopping:
+                raise SternaError("the query is being stopped")
+            self._run_epoch(batch, epoch)
+
+    def _run_epoch(self, batch: Any, epoch: int) -> None:
         used = Combining()
 
         def run(tasks: Tasks) -> list[dict[str, Any]]:
@@ -182,7 +191,7 @@ class Query:
             return used
 
         try:
-            manifest = run_epoch(self._coordinator, epoch, self._placer.place, run, combining)
+            manifest = run_epoch(self._coordinator, epoch, lambda workers: self._placer.place(workers, batch.sparkSession), run, combining)
         except BaseException as error:
             if not self._stopping:
                 self._failure = error
@@ -224,9 +233,11 @@ class Query:
             self._ended.set()
             self._progressed.notify_all()
 
-    def stop(self) -> None:
-        """Stops the query after the epoch that is running has been interrupted; what is committed stays."""
+    def stop(self, timeout: float = 60.0) -> None:
+        """Stops the query: the epoch that is running ends first, unless it takes longer than ``timeout`` seconds."""
         self._stopping = True
+        if self._running.acquire(timeout=timeout):
+            self._running.release()
         if self.streaming_query is not None:
             self.streaming_query.stop()
         self._ended.wait(timeout=60)

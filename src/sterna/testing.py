@@ -1,8 +1,9 @@
 """An in-process twin of the engine, crash points, and a clock that the test moves.
 
-``Twin`` runs the same freeze, route, extract, apply and commit code as on Spark, without Spark: thousands of epochs in seconds. It permutes the order in
-which messages arrive and runs attempts twice at random (seeded), and checks at every epoch that each row was applied at the
-worker that the configuration names. ``crashing(...)`` makes it fail at a named crash point; a new ``Twin`` on the same checkpoint goes on.
+``Twin`` runs the same freeze, route, extract, apply and commit code as on Spark, without Spark: thousands of epochs in seconds. It permutes
+the seats of workers and the order in which messages arrive, runs attempts twice at random (seeded), and checks at every epoch that each row was
+applied at the worker that the configuration names. ``crashing(...)`` makes it fail at a named crash point; a new ``Twin`` on the same checkpoint
+goes on. What the engine raises comes out as it is; ``AssertionError`` means that the engine broke a promise.
 """
 
 from __future__ import annotations
@@ -10,33 +11,40 @@ from __future__ import annotations
 import random
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from datetime import datetime
+from functools import partial
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pyarrow as pa
 
-from sterna.control import Entry, EventTime, new_name, parse_when
 from sterna.configuration import Target, as_target
+from sterna.control import Entry, EventTime, new_name, parse_when
 from sterna.dataflow import Dataflow
 from sterna.engine import crash
-from sterna.engine.apply import apply
+from sterna.engine.apply import Applying, apply
 from sterna.engine.coordinator import Coordinator, Options
-from sterna.engine.epoch import Combining, Placement, Tasks, plain_seats, run_epoch
+from sterna.engine.epoch import Combining, Placement, Seats, Tasks, plain_seats, run_epoch
 from sterna.engine.extract import extract
 from sterna.engine.messages import COMBINED, HELLO, RECEIPT, ROWS, Message, pack, unpack
 from sterna.engine.route import route
-from sterna.hashing import hash_keys, normalise
+from sterna.hashing import Hashes, hash_keys, normalise
+from sterna.operators import base, handles
 from sterna.operators.base import contiguous
 from sterna.sinks.base import Sink
 from sterna.state.manifest import Manifest
 from sterna.state.runs import RunCache
+from sterna.state.spec import TableSpec
 from sterna.state.store import Store
 from sterna.state.tables import Table
 
-__all__ = ["Clock", "Crash", "Twin", "crashing"]
+__all__ = ["POINTS", "Clock", "Crash", "Twin", "crashing"]
 
 POINTS = crash.POINTS
+Partition = pa.Table
+Hasher = Callable[[Sequence[Any]], Hashes]
 
 
 class Crash(BaseException):
@@ -58,23 +66,27 @@ class Clock:
 
 
 @contextmanager
-def crashing(point: str, epoch: int | None = None, times: int = 1) -> Iterator[None]:
-    """Raises ``Crash`` at a crash point, the first ``times`` it is passed."""
-    left = [times]
+def crashing(point: str, epoch: int | None = None, *, after: int = 0) -> Iterator[list[str]]:
+    """Raises ``Crash`` at a crash point, once, after passing it ``after`` times; yields a list that tells whether it did."""
+    if point not in POINTS:
+        raise ValueError(f"there is no crash point {point!r}; there are {POINTS}")
+    struck: list[str] = []
+    left = [after]
 
     def hook(name: str, at: int) -> None:
-        if left[0] and name == point and epoch in (None, at):
+        if struck or name != point or epoch not in (None, at):
+            return
+        if left[0]:
             left[0] -= 1
-            raise Crash(f"{name}@{at}")
+            return
+        struck.append(f"{name}@{at}")
+        raise Crash(struck[0])
 
     crash.set_hook(hook)
     try:
-        yield
+        yield struck
     finally:
         crash.set_hook(None)
-
-
-Partition = pa.Table | pa.RecordBatch
 
 
 class Twin:
@@ -85,9 +97,13 @@ class Twin:
         checkpoint: where the state goes.
         sink: where outputs go.
         options: as for a query.
-        seed: for the order of arrival and for attempts that are run twice; ``None`` for neither.
+        late: where late rows go.
+        clock: what the time is.
+        seed: for seats, the order of arrival, and attempts that are run twice; ``None`` for none of these.
+        repeat: how often an attempt is run twice.
         hosts: the host of a slot; state is linked between workers on one host.
-        hashes: replaces the hash of keys, to force collisions.
+        combine: whether routers combine rows where they can.
+        hashes: replaces the hash of keys everywhere, to force collisions.
     """
 
     def __init__(
@@ -100,22 +116,23 @@ class Twin:
         late: Sink | None = None,
         clock: Callable[[], float] | None = None,
         seed: int | None = 0,
+        repeat: float = 0.15,
         hosts: Callable[[int], str] = lambda _: "host",
         combine: bool = False,
-        hashes: Callable[[Sequence[pa.Array]], np.ndarray] = hash_keys,
+        hashes: Hasher = hash_keys,
     ) -> None:
         self.flow = flow
         self.store = checkpoint if isinstance(checkpoint, Store) else Store.open(checkpoint)
         self.cache = RunCache(self.store, None)
-        self.coordinator = Coordinator(
-            self.store, flow, options or Options(), sink, late, clock or Clock()
-        )
-        sink.open(self.store, flow.output, None, self.coordinator.incarnation.number)
+        self.coordinator = Coordinator(self.store, flow, options or Options(), sink, late, clock or Clock())
+        number = self.coordinator.incarnation.number
+        sink.open(self.store, flow.output, None, number)
         if late is not None:
-            late.open(self.store, _late_schema(flow), None, self.coordinator.incarnation.number)
-        self._random = random.Random(seed) if seed is not None else None  # noqa: S311 - a test's choice of order
-        self._hosts, self._hashes, self._combine = hosts, hashes, combine
-        self.applied: list[tuple[int, int, int, np.ndarray]] = []
+            late.open(self.store, flow.timed_edges()[0].schema, None, number)
+        self._random = None if seed is None else random.Random(seed)
+        self._repeat, self._hosts, self._hashes = repeat, hosts, hashes
+        self._combining = _combinable(flow) if combine else Combining()
+        self._known: dict[tuple[str, int], str] = {}
 
     @property
     def next_epoch(self) -> int:
@@ -125,11 +142,13 @@ class Twin:
     def migrate(
         self,
         target: Target | Mapping[int, int] | Iterable[tuple[int, int]],
-        at: None | int | str | EventTime = None,
+        at: int | str | datetime | EventTime | None = None,
         operator: str | None = None,
-    ) -> None:
+    ) -> str:
         """As ``Query.migrate``."""
-        self.coordinator.submit(Entry(new_name(), as_target(target), parse_when(at), operator))
+        entry = Entry(new_name(), as_target(target), parse_when(at), operator)
+        self.coordinator.submit(entry)
+        return entry.name
 
     def epoch(self, *sources: Partition | Sequence[Partition], number: int | None = None) -> Manifest | None:
         """Runs an epoch with these rows of each source (a table, or one for each partition)."""
@@ -139,22 +158,14 @@ class Twin:
             for part in (parts if isinstance(parts, list | tuple) else [parts])
         ]
         epoch = self.next_epoch if number is None else number
-
-        def place(workers: tuple[int, ...]) -> Placement:
-            return Placement(plain_seats(workers), lambda _, a, b: self._hosts(a) == self._hosts(b))
-
-        combining = Combining(
-            frozenset(
-                edge.number
-                for operator in self.flow.operators
-                if operator.combined_schema() is not None
-                for edge in operator.edges
-                if edge.source is not None
+        with _hashing(self._hashes):
+            return run_epoch(
+                self.coordinator,
+                epoch,
+                self._place,
+                lambda tasks: self._run(tasks, partitions),
+                lambda: self._combining,
             )
-            if self._combine
-            else frozenset()
-        )
-        return run_epoch(self.coordinator, epoch, place, lambda tasks: self._run(tasks, partitions), lambda: combining)
 
     def drain(self, limit: int = 100) -> int:
         """Runs empty epochs while there is something to do; how many it ran."""
@@ -164,18 +175,31 @@ class Twin:
             self.epoch(*[[] for _ in range(self.flow.sources)])
         raise AssertionError(f"still something to do after {limit} epochs")
 
+    def flush(self) -> int:
+        """Ends the streams: lets all time pass, and drains."""
+        self.coordinator.flushing = True
+        return self.drain()
+
     def state(self, operator: str, table: str | None = None) -> pa.Table:
-        """The live state of an operator, all workers together, without hashes."""
+        """The live state of an operator, all workers together, without hashes; checks that each row is where it should be."""
         index = self.flow.index(operator)
         spec = next(s for s in self.flow.operators[index].tables if table in (None, s.name))
-        parts = [
-            Table(spec, tables[spec.name], self.cache).scan()
-            for tables in self.coordinator.last.state[operator].values()
-            if spec.name in tables
-        ]
-        whole = pa.concat_tables([spec.schema().empty_table(), *parts])
+        parts = [spec.schema().empty_table()]
+        for worker in sorted(self.coordinator.last.state[operator]):
+            live = self._scan(index, worker, spec)
+            owners = self.coordinator.last.configurations[operator].route(live.column("_hash").to_numpy())
+            if not np.all(owners == worker):
+                raise AssertionError(f"state of {operator!r} is at worker {worker}, but belongs to {set(owners.tolist())}")
+            parts.append(live)
+        whole = pa.concat_tables(parts)
         names = [name for name in whole.column_names if name.startswith(("k.", "v."))]
         return whole.select(names).rename_columns([name[2:] for name in names])
+
+    def _scan(self, index: int, worker: int, spec: TableSpec) -> pa.Table:
+        manifest = self.coordinator.last
+        refs = manifest.state[self.flow.operators[index].name][worker].get(spec.name, [])
+        horizon = self.coordinator.horizon(index, spec.name, manifest.watermarks, manifest.watermarks)
+        return Table(spec, refs, self.cache, horizon).scan()
 
     def close(self) -> None:
         """Lets another twin have the checkpoint."""
@@ -183,86 +207,107 @@ class Twin:
 
     # The engine's job, in this process
 
+    def _place(self, workers: tuple[int, ...]) -> Placement:
+        seats = plain_seats(workers)
+        if self._random is not None:
+            slots = range(max(workers))
+            seats = tuple(tuple(self._random.sample(slots, count)) for count in workers)
+
+        def same_host(operator: str, source: int, target: int) -> bool:
+            seat = seats[self.flow.index(operator)][target]
+            return self._known.get((operator, source)) == self._hosts(seat)
+
+        return Placement(seats, same_host)
+
     def _run(self, tasks: Tasks, partitions: list[tuple[int, Partition]]) -> list[dict[str, Any]]:
         exchange: dict[int, list[Message]] = defaultdict(list)
         for number, (source, rows) in enumerate(partitions):
             batches = list(self._prepared(source, rows))
-            for message in self._twice(lambda b=batches, n=number: route(self.flow, tasks.routing, n, b)):
-                exchange[message.slot].append(message)
+            _deliver(exchange, self._twice(partial(route, self.flow, tasks.routing, number, batches)))
         crash.crash_point("after-route", tasks.epoch)
         receipts: list[dict[str, Any]] = []
         for index, task in enumerate(tasks.applying):
-            operator = self.flow.operators[index]
+            operator, seats = self.flow.operators[index], tasks.routing.seats[index]
             for extraction in tasks.extractions[index]:
-                sent = self._twice(
-                    lambda e=extraction, o=operator, i=index: extract(
-                        o, e, tasks.routing.seats[i], self.cache, tasks.horizons[i]
-                    )
-                )
-                for message in sent:
-                    exchange[message.slot].append(message)
-            for worker in range(tasks.workers[index]):
-                slot = task.seats[index][worker]
-                exchange[slot].append(Message(slot, HELLO, index, worker))
+                attempt = partial(extract, operator, extraction, seats, self.cache, tasks.horizons[index])
+                _deliver(exchange, self._twice(attempt))
+            _deliver(exchange, [Message(slot, HELLO, index, worker) for worker, slot in enumerate(seats)])
             following: dict[int, list[Message]] = defaultdict(list)
-            for slot, inbox in exchange.items():
+            for inbox in exchange.values():
                 self._check_placement(tasks, index, inbox)
-                for message in self._attempts(task, inbox):
-                    if message.kind == RECEIPT:
-                        receipts.append(message.json())
-                    else:
-                        following[message.slot].append(message)
+                sent = self._attempts(task, inbox)
+                receipts += [message.json() for message in sent if message.kind == RECEIPT]
+                _deliver(following, [message for message in sent if message.kind != RECEIPT])
             exchange = following
+        self._learn(tasks.routing.seats)
         return receipts
 
-    def _prepared(self, source: int, rows: Partition) -> Iterator[pa.RecordBatch]:
-        table = pa.Table.from_batches([rows]) if isinstance(rows, pa.RecordBatch) else rows
+    def _learn(self, seats: Seats) -> None:
+        for operator, taken in zip(self.flow.operators, seats, strict=True):
+            self._known.update({(operator.name, worker): self._hosts(slot) for worker, slot in enumerate(taken)})
+
+    def _prepared(self, source: int, table: Partition) -> Iterator[pa.RecordBatch]:
+        """Rows as Spark hands them to the router."""
         columns: dict[str, Any] = {"_source": pa.array(np.full(table.num_rows, source, np.int32))}
         for _, edge in self.flow.readers(source):
             keys = [normalise(contiguous(table.column(key))) for key in edge.keys]
             columns[f"_hash{edge.number}"] = pa.array(self._hashes(keys).view(np.int64))
             for item in edge.schema:
                 column = contiguous(table.column(item.name))
-                columns[self.flow.wire_name(source, item.name)] = normalise(column) if item.name in edge.keys else column
-        whole = pa.table(columns)
+                wire = self.flow.wire_name(source, item.name)
+                columns[wire] = normalise(column) if item.name in edge.keys else columns.get(wire, column)
         size = max(1, table.num_rows // (self._random.randint(1, 3) if self._random else 1))
-        yield from whole.to_batches(max_chunksize=size)
+        yield from pa.table(columns).to_batches(max_chunksize=size)
+
+    def _again(self) -> bool:
+        return self._random is not None and self._random.random() < self._repeat
 
     def _twice(self, attempt: Callable[[], Iterable[Message]]) -> list[Message]:
         """Runs an attempt, perhaps twice, and keeps one of the two."""
         messages = list(attempt())
-        if self._random is not None and self._random.random() < 0.1:
+        if self._again():
             messages = list(attempt())
         return list(unpack(pack(messages)))
 
-    def _attempts(self, task: Any, inbox: list[Message]) -> list[Message]:
+    def _attempts(self, task: Applying, inbox: list[Message]) -> list[Message]:
         results = []
-        for _ in range(2 if self._random is not None and self._random.random() < 0.15 else 1):
+        for _ in range(2 if self._again() else 1):
             arrived = list(inbox)
             if self._random is not None:
                 self._random.shuffle(arrived)
             results.append(list(unpack(pack(apply(self.flow, task, self.cache, arrived)))))
-        chosen = results[-1]
-        if len(results) == 2:
-            # Both receipts reach the driver, as when a speculative attempt is counted too.
-            chosen = [*(m for m in results[0] if m.kind == RECEIPT and m.json()["operator"] == task.operator), *chosen]
-        return chosen
+        # Both receipts reach the driver, as when a speculative attempt is counted too.
+        return [*(message for message in results[0] if message.kind == RECEIPT and len(results) > 1), *results[-1]]
 
     def _check_placement(self, tasks: Tasks, index: int, inbox: list[Message]) -> None:
         operator = self.flow.operators[index]
-        configuration = tasks.routing.configurations[index]
+        configuration, seats = tasks.routing.configurations[index], np.array(tasks.routing.seats[index])
         for message in inbox:
-            if message.operator == index and message.kind in (ROWS, COMBINED):
-                if message.kind == ROWS:
-                    wire = next(e for e in operator.edges if e.number == message.number).wire
-                else:
-                    wire = pa.schema([pa.field("_hash", pa.uint64()), *(operator.combined_schema() or [])])
-                hashes = message.batch(wire).column(0).to_numpy(zero_copy_only=False)
-                owners = configuration.route(hashes)
-                if not np.all(owners == message.slot):
-                    raise AssertionError(f"epoch {tasks.epoch}: a row was sent to the wrong worker {message.slot}")
+            if message.operator != index or message.kind not in (ROWS, COMBINED):
+                continue
+            wire = pa.schema([pa.field("_hash", pa.uint64()), *(operator.combined_schema() or [])])
+            if message.kind == ROWS:
+                wire = next(edge for edge in operator.edges if edge.number == message.number).wire
+            hashes = message.batch(wire).column(0).to_numpy(zero_copy_only=False)
+            if not np.all(seats[configuration.route(hashes)] == message.slot):
+                raise AssertionError(f"epoch {tasks.epoch}: a row of {operator.name!r} was sent to the wrong worker")
 
 
-def _late_schema(flow: Dataflow) -> pa.Schema:
-    edges = flow.timed_edges()
-    return edges[0].schema if edges else pa.schema([])
+def _deliver(exchange: dict[int, list[Message]], messages: Iterable[Message]) -> None:
+    for message in messages:
+        exchange[message.slot].append(message)
+
+
+def _combinable(flow: Dataflow) -> Combining:
+    able = [operator for operator in flow.operators if operator.combined_schema() is not None]
+    return Combining(frozenset(edge.number for operator in able for edge in operator.edges if edge.source is not None))
+
+
+@contextmanager
+def _hashing(hashes: Hasher) -> Iterator[None]:
+    """Puts another hash of keys wherever operators hash keys themselves."""
+    with ExitStack() as stack:
+        if hashes is not hash_keys:
+            for module in (base, handles):
+                stack.enter_context(mock.patch.object(module, "hash_keys", hashes))
+        yield

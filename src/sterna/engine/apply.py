@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import math
 import os
-import socket
 import time
 import uuid
 from collections import defaultdict
@@ -28,6 +27,7 @@ from sterna.dataflow import Dataflow
 from sterna.engine import messages as kinds
 from sterna.engine.crash import crash_point
 from sterna.engine.messages import Message, json_body
+from sterna.engine.where import executor
 from sterna.engine.plans import TableRefs
 from sterna.engine.route import merge_stats, split
 from sterna.operators.base import LATER, Edge, Epoch, Operator, Rows, empty_batch, microseconds
@@ -247,7 +247,7 @@ class _Apply:
             "operator": self.task.operator,
             "worker": self.worker,
             "attempt": self.attempt,
-            "host": HOST,
+            "host": executor(),
             "pid": os.getpid(),
             "tables": {name: [ref.to_list() for ref in some] for name, some in refs.items()},
             "digest": self.digest.hexdigest(),
@@ -265,9 +265,6 @@ class _Apply:
             ]
             receipt["next_due"] = min(times, default=None)
         return receipt
-
-
-HOST = socket.gethostname()
 
 
 def _rows(batch: pa.RecordBatch) -> Rows:

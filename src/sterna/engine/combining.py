@@ -21,7 +21,7 @@ LOOK_AGAIN = 200
 class Combiner:
     """Chooses for each edge of a query, from one epoch to the next."""
 
-    def __init__(self, flow: Dataflow, wanted: str = "auto") -> None:
+    def __init__(self, flow: Dataflow, wanted: str = "auto", ansi: bool = True) -> None:
         self._wanted = wanted
         self._edges: dict[int, Aggregate] = {}
         sources = [edge for edge in flow.edges if edge.source is not None]
@@ -32,7 +32,7 @@ class Combiner:
         self._native = {
             number
             for number, operator in self._edges.items()
-            if len(sources) == 1 and operator.edges[0].time is None and operator.native() is not None
+            if len(sources) == 1 and operator.edges[0].time is None and _native(operator, ansi)
         }
         self._choice = Combining()
         self._since = 0
@@ -73,3 +73,9 @@ class Combiner:
     def _keys(manifest: Manifest, operator: str) -> int:
         workers = manifest.facts["workers"]
         return sum(facts[1] for name, facts in workers.items() if name.rsplit("/", 1)[0] == operator)
+
+
+def _native(operator: Aggregate, ansi: bool) -> bool:
+    functions = operator.native()
+    # Outside ANSI mode Spark's sums wrap around silently; ours say so.
+    return functions is not None and (ansi or all(function != "sum" for _, function, _ in functions))

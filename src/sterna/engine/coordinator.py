@@ -11,6 +11,7 @@ state at t-1; one after it leaves an epoch whose publication is repeated at the 
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from collections.abc import Callable
@@ -21,7 +22,7 @@ from sterna import watermark
 from sterna.configuration import Configuration, moves
 from sterna.control import ControlStream, Entry, freeze_entries
 from sterna.dataflow import Dataflow
-from sterna.engine import garbage
+from sterna.engine import frontiers, garbage
 from sterna.engine.checkpoint import check_format
 from sterna.engine.crash import crash_point
 from sterna.engine.decision import Decision
@@ -30,7 +31,6 @@ from sterna.engine.plans import OperatorPlan, plan_operator
 from sterna.engine.receipts import check_receipts
 from sterna.errors import CheckpointError, UpdateRefused
 from sterna.history import History
-from sterna.operators.base import LATER
 from sterna.sinks.base import Sink
 from sterna.state.manifest import Manifest, Manifests
 from sterna.state.refs import RunRef
@@ -85,7 +85,8 @@ class Coordinator:
         except BaseException:
             self.incarnation.release()
             raise
-        self.frozen = self.last.epoch
+        # An earlier incarnation may have frozen an epoch that it did not commit.
+        self.frozen = max([self.last.epoch, *self.manifests.epochs("frozen.json")])
 
     def _last_manifest(self) -> Manifest:
         epochs = self.manifests.epochs()
@@ -193,24 +194,17 @@ class Coordinator:
         return plans
 
     def horizons(self, decision: Decision, index: int) -> dict[str, int | None]:
-        """For each table of an operator the event time before which its rows have expired."""
-        operator = self.flow.operators[index]
-        frontier = decision.frontier(self.flow.depth(index))
-        out: dict[str, int | None] = {}
-        for spec in operator.tables:
-            keep = operator.keep(spec.name)
-            if spec.name == LATER:
-                # What the frontier had passed before this epoch has been handed back already.
-                before = self.previous_frontier(index)
-                out[LATER] = None if before is None else before + 1
-            else:
-                out[spec.name] = None if keep is None or frontier is None else frontier - keep
-        return out
+        """For each table of an operator the event time before which its rows have expired in an epoch."""
+        # What the frontier had passed before this epoch has been handed back already.
+        return frontiers.horizons(self.flow, index, decision.watermarks, self.last.watermarks)
+
+    def live_horizons(self, manifest: Manifest, index: int) -> dict[str, int | None]:
+        """The same after an epoch, for those who read its state."""
+        return frontiers.horizons(self.flow, index, manifest.watermarks, manifest.watermarks)
 
     def previous_frontier(self, index: int) -> int | None:
         """The event-time frontier of an operator at the last committed epoch."""
-        depth = self.flow.depth(index)
-        return self.last.watermarks[min(depth, len(self.last.watermarks) - 1)]
+        return frontiers.frontier(self.flow, index, self.last.watermarks)
 
     # Commit
 
@@ -222,12 +216,12 @@ class Coordinator:
         kept = check_receipts(self.flow, decision, receipts)
         self.incarnation.check()
         manifest = self._manifest(decision, plans, kept, took)
-        before = self.last.configurations
+        # Before the manifest: after it, a crash would lose the events. Before it, a replay writes the same ones again.
+        self._record(decision, plans, manifest, self.last.configurations)
         self.manifests.prepare(manifest)
         with self.lock:
             self.last, self.committed = manifest, False
         crash_point("after-prepare", decision.epoch)
-        self._record(decision, plans, manifest, before)
         self._publish(manifest)
         return manifest
 
@@ -348,49 +342,30 @@ class Coordinator:
                 )
             entry = replace(entry, target=entry.target.numbered(self.last.configurations[names[0]].bits))
             for name in names:
-                entry.target.resolve(self._expected(name))
+                self._check_target(entry, name)
             self.control.append(entry)
 
-    def _expected(self, name: str) -> Configuration:
-        """The configuration once everything that waits has been applied."""
-        current = self.last.configurations[name]
+    def _check_target(self, entry: Entry, name: str) -> None:
+        """Refuses a target that can't be reached from any configuration that may be there when it is due."""
         fresh, _ = self.control.read(n for n in self.control.names() if n not in set(self.last.consumed))
-        for entry in [*(Entry.from_json(e) for e in self.last.pending), *fresh]:
-            if entry.operator in (None, name):
-                try:
-                    current = entry.target.resolve(current)
-                except UpdateRefused:
-                    continue
-        return current
+        before = [*(Entry.from_json(e) for e in self.last.pending), *fresh]
+        surely = [one for one in before if one.surely_before(entry)]
+        try:
+            entry.target.resolve(_after(self.last.configurations[name], name, surely))
+        except UpdateRefused:
+            entry.target.resolve(_after(self.last.configurations[name], name, before))
 
     def wants_epoch(self) -> bool:
         """Whether there is something to do even if no data comes: due control entries, or notifications that would fire."""
         with self.lock:
             now = self.clock()
+            mark = self._next_watermark(now)
             waiting = [Entry.from_json(entry) for entry in self.last.pending]
-            if any(self._entry_wants(entry, now) for entry in waiting):
-                return True
-            if any(name not in set(self.last.consumed) for name in self.control.names()):
-                return True
-            marks = [self._next_watermark(now), *self.last.watermarks]
-            for index, operator in enumerate(self.flow.operators):
-                depth = self.flow.depth(index)
-                following, due = marks[depth], self.last.next_due.get(operator.name)
-                if due is not None and following is not None and due <= following:
-                    return True
-                # What an operator before it emits in a later epoch may still come to this one.
-                if depth and any(mark != marks[depth] for mark in marks[:depth]) and self._any_due(marks[0]):
-                    return True
-            return False
-
-    def _any_due(self, mark: int | None) -> bool:
-        return mark is not None and any(due is not None and due <= mark for due in self.last.next_due.values())
-
-    @staticmethod
-    def _entry_wants(entry: Entry, now: float) -> bool:
-        if "wall" in entry.when:
-            return bool(entry.when["wall"] <= now)
-        return "event" not in entry.when
+            return (
+                any(entry.wants_epoch(now, mark) for entry in waiting)
+                or any(name not in set(self.last.consumed) for name in self.control.names())
+                or frontiers.anything_due(mark, self.last.next_due)
+            )
 
     def pending_moves(self, decision: Decision) -> bool:
         """Whether an epoch moves anything."""
@@ -402,3 +377,12 @@ class Coordinator:
     def close(self) -> None:
         """Lets the next start have the checkpoint."""
         self.incarnation.release()
+
+
+def _after(current: Configuration, operator: str, entries: list[Entry]) -> Configuration:
+    """The configuration once these entries have been applied."""
+    for entry in sorted(entries, key=lambda one: one.name):
+        if entry.operator in (None, operator):
+            with contextlib.suppress(UpdateRefused):
+                current = entry.target.resolve(current)
+    return current

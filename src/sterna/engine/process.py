@@ -82,15 +82,16 @@ class RouteTask(_Task):
 
 
 class ExtractTask(_Task):
-    """Sends away the state of the workers whose positions arrive as rows."""
+    """Sends away the state that is to be read at the rows (slots) that arrive."""
 
     def run(self, flow: Any, cache: RunCache, batches: Batches, *arguments: Any) -> Iterator[Any]:  # noqa: D102
         extractions: tuple[Extraction, ...] = arguments[0]
-        seats, horizons = arguments[1], arguments[2]
+        by_row, seats, horizons = arguments[1:]
         for batch in batches:
-            for position in batch.column(0).to_pylist():
-                task = extractions[position]
-                yield from extract(flow.operators[task.operator], task, seats, cache, horizons)
+            for row in batch.column(0).to_pylist():
+                for position in by_row.get(row, []):
+                    task = extractions[position]
+                    yield from extract(flow.operators[task.operator], task, seats, cache, horizons)
 
 
 class ApplyTask(_Task):

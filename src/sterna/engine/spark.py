@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -30,7 +31,7 @@ from sterna.state.store import Store
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
-    from sterna.engine.placement import Pinned
+    from sterna.engine.placement import Pinned, Placer
 
 ARROW_ROWS = 1 << 17
 SETTINGS = (
@@ -43,17 +44,17 @@ SETTINGS = (
 class SparkRunner:
     """Builds and runs the job of each epoch of one query."""
 
-    def __init__(self, flow: Dataflow, store: Store, local: str | None, pinned: Pinned | None = None) -> None:
+    def __init__(self, flow: Dataflow, store: Store, local: str | None, placer: Placer | None = None) -> None:
         self.flow = flow
         self._shared = ship(flow, store, local)
-        self._pinned = pinned
+        self._placer = placer
         self._hello: tuple[Any, DataFrame] | None = None
         self._prepared: Any = None
 
     def run(self, batch: DataFrame, tasks: Tasks) -> list[dict[str, Any]]:
         """Runs an epoch's job and returns its receipts."""
         spark = batch.sparkSession
-        slots = max(max(row) for row in tasks.routing.seats) + 1
+        slots = max(tasks.workers)
         self._configure(spark, slots)
         routed = self._source(batch, tasks).mapInArrow(RouteTask(self._shared, tasks.routing), DDL)
         frame = routed.union(self._hello_rows(spark, tasks))
@@ -113,15 +114,26 @@ class SparkRunner:
         return self._hello[1]
 
     def _extraction(self, spark: SparkSession, tasks: Tasks, index: int) -> DataFrame:
+        """Reads what moves: at the slots of the workers that send, where slots are pinned."""
         extractions = tasks.extractions[index]
-        task = ExtractTask(self._shared, extractions, tasks.routing.seats[index], tasks.horizons[index])
+        by_row: dict[int, list[int]] = defaultdict(list)
+        for position, extraction in enumerate(extractions):
+            row = position
+            if self._placer is not None and self._pinned is not None:
+                row = self._placer.seat_of_leaver(index, extraction.worker)
+            by_row[row].append(position)
+        task = ExtractTask(self._shared, extractions, dict(by_row), tasks.routing.seats[index], tasks.horizons[index])
         if self._pinned is not None:
-            return self._pinned.at_workers(spark, index, [e.worker for e in extractions]).mapInArrow(task, DDL)
+            return self._pinned.slots().mapInArrow(task, DDL)
         return spark.range(0, len(extractions), 1, len(extractions)).mapInArrow(task, DDL)
+
+    @property
+    def _pinned(self) -> Pinned | None:
+        return None if self._placer is None else self._placer.pinned
 
     def _exchange(self, frame: DataFrame, slots: int) -> DataFrame:
         if self._pinned is not None:
-            return self._pinned.exchange(frame, slots)
+            return self._pinned.exchange(frame)
         return frame.repartitionById(slots, "slot")
 
 

@@ -38,6 +38,8 @@ SCATTERED = 64
 """How many references a small table may have before ranges are merged for the sake of their number."""
 
 _WINDOWS = 256
+_WIDE = 256
+_GAIN = 3
 
 Namer = Callable[[], str]
 
@@ -60,7 +62,8 @@ def compact(
         spec: The table.
         refs: All its references of one worker.
         cache: Where runs are read and written.
-        budget_rows: How many rows to merge; exceeded by a quarter at most, or by rows that share one hash.
+        budget_rows: How many rows to merge, fewer if they are wider than 256 bytes; exceeded by a quarter at most,
+            or by rows that share one hash.
         namer: Gives the name of the next file.
         horizon: Rows of a rows table with a time before this are dropped, whole files of them at no cost.
         durable: Whether to return only once the new files are on disk.
@@ -71,7 +74,10 @@ def compact(
         The new references and the number of rows that were merged.
     """
     current = coalesce(ref for ref in refs if not _expired(ref, horizon))
-    merged = 0
+    if len(current) > scattered:
+        # A reference that spans others' ranges is empty there; pieces of it may have been moved here for nothing.
+        current = [ref for ref in current if _cost([ref], cache, ref.lo, ref.hi)]
+    merged = spent = 0
     while budget_rows > 0:
         job = _deepest(current, cache, budget_rows, depth)
         if job is None:
@@ -82,15 +88,16 @@ def compact(
         inputs = [ref for ref in current if job.low <= ref.level <= job.high]
         others = [ref for ref in current if not job.low <= ref.level <= job.high]
         slices = _slices(keep(inputs, span), cache)
-        cost = sum(stop - start for _, start, stop in slices)
-        if merged and merged + cost > budget_rows * 5 // 4:
+        cost = _cost(inputs, cache, job.lo, job.hi)
+        if spent and spent + cost > budget_rows * 5 // 4:
             break
         bottom = not any(ref.level > job.high and ref.cut(job.lo, job.hi) for ref in others)
         batch = merge(spec, slices, bottom, horizon)
         age = max(ref.age for ref in current)
         fresh = cache.write_split(namer, batch, age=age, level=job.level, timed=spec.timed, durable=durable)
         current = coalesce([*others, *drop(inputs, span), *fresh])
-        merged += cost
+        merged += sum(stop - start for _, start, stop in slices)
+        spent += cost
     return current, merged
 
 
@@ -132,12 +139,12 @@ def _deepest(refs: Sequence[RunRef], cache: RunCache, budget: int, limit: int) -
         return None
     layer = [ref for ref in refs if ref.level == level]
     small, large = 0, 64  # the bits of a cell that fits the budget, and of one that does not
-    if _rows(layer, cache, 0, END) <= budget:
+    if _cost(layer, cache, 0, END) <= budget:
         small = 64
     while small < large - 1:
         bits = (small + large) // 2
         lo = at >> bits << bits
-        if _rows(layer, cache, lo, lo + (1 << bits)) <= budget:
+        if _cost(layer, cache, lo, lo + (1 << bits)) <= budget:
             small = bits
         else:
             large = bits
@@ -147,36 +154,42 @@ def _deepest(refs: Sequence[RunRef], cache: RunCache, budget: int, limit: int) -
     # written again and again would fill level after level with copies of themselves.
     last = not any(ref.level > level + 1 and ref.cut(lo, hi) for ref in refs)
     below = [ref for ref in refs if ref.level == level + 1]
-    if last and small and 0 < _rows(below, cache, lo, hi) <= _rows(layer, cache, lo, hi):
+    if last and small and 0 < _cost(below, cache, lo, hi) <= _cost(layer, cache, lo, hi):
         half = lo + (1 << (small - 1))
         return _Job(level, level + 1, *((lo, half) if at < half else (half, hi)), level + 1)
     return _Job(level, level, lo, hi, level + 1)
 
 
-def _rows(refs: Sequence[RunRef], cache: RunCache, lo: int, hi: int) -> int:
-    parts = [part for ref in refs if (part := ref.cut(lo, hi))]
-    spans = [cache.open(part).span(part.lo, part.hi) for part in parts]
-    return sum(stop - start for start, stop in spans)
+def _cost(refs: Sequence[RunRef], cache: RunCache, lo: int, hi: int) -> int:
+    """The rows in a range; a row of more than 256 bytes counts for several."""
+    total = 0
+    for ref in refs:
+        part = ref.cut(lo, hi)
+        if part is not None:
+            start, stop = cache.open(part).span(part.lo, part.hi)
+            total += (stop - start) * _weight(ref)
+    return total
+
+
+def _weight(ref: RunRef) -> int:
+    return max(1, ref.size // (ref.rows * _WIDE))
 
 
 def _affordable(refs: Sequence[RunRef], cache: RunCache, lo: int, hi: int, budget: int) -> int:
-    """The end of the longest range from ``lo`` that holds about ``budget`` rows, but at least one hash."""
-    parts = [(cache.open(part), part.lo, part.hi) for ref in refs if (part := ref.cut(lo, hi))]
-
-    def rows(end: int) -> int:
-        spans = [run.span(a, min(b, end)) for run, a, b in parts if a < end]
-        return sum(stop - start for start, stop in spans)
-
-    if rows(hi) <= budget * 5 // 4:  # rather a little more than a small rest
+    """The end of the longest range from ``lo`` that costs about ``budget``, but at least one hash."""
+    if _cost(refs, cache, lo, hi) <= budget * 5 // 4:  # rather a little more than a small rest
         return hi
-    first = min(
-        (int(run.hashes[start]) for run, a, b in parts for start, stop in [run.span(a, b)] if stop > start),
-        default=lo,
-    )
-    good, bad = first + 1, hi
+    runs = [(cache.open(part), part) for ref in refs if (part := ref.cut(lo, hi))]
+    first = [
+        int(run.hashes[start])
+        for run, part in runs
+        for start, stop in [run.span(part.lo, part.hi)]
+        if start < stop
+    ]
+    good, bad = min(first) + 1, hi
     while bad - good > max(1, (hi - lo) >> 20):
         middle = (good + bad) // 2
-        if rows(middle) <= budget:
+        if _cost(refs, cache, lo, middle) <= budget:
             good = middle
         else:
             bad = middle
@@ -188,8 +201,7 @@ def _most_scattered(refs: Sequence[RunRef], cache: RunCache, budget: int, limit:
     if not refs or len(refs) <= limit:
         return None
     levels = max(ref.level for ref in refs) + 1
-    spans = [cache.open(ref).span(ref.lo, ref.hi) for ref in refs]
-    sizes = np.array([stop - start for start, stop in spans], np.float64)
+    sizes = np.array([_cost([ref], cache, ref.lo, ref.hi) for ref in refs], np.float64)
     # A full layer of files as large as the budget makes them is no disorder.
     if len(refs) <= limit + 8 * levels + 3 * sizes.sum() / budget:
         return None
@@ -197,7 +209,7 @@ def _most_scattered(refs: Sequence[RunRef], cache: RunCache, budget: int, limit:
     los = np.array([ref.lo for ref in refs], np.uint64)
     lasts = np.array([ref.hi - 1 for ref in refs], np.uint64)
     best: _Job | None = None
-    most = 2
+    most = _GAIN - 1
     for high in range(levels):
         layer = level <= high
         gain, lo, last = _best_window(los[layer], lasts[layer], sizes[layer], budget)
@@ -206,8 +218,10 @@ def _most_scattered(refs: Sequence[RunRef], cache: RunCache, budget: int, limit:
     if best is None:
         return None
     # The window was measured as if hashes were spread evenly; where they are not, less is merged.
-    hi = _affordable([ref for ref in refs if ref.level <= best.high], cache, best.lo, best.hi, budget)
-    return best._replace(hi=hi)
+    inputs = [ref for ref in refs if ref.level <= best.high]
+    hi = _affordable(inputs, cache, best.lo, best.hi, budget)
+    left = len(drop(inputs, [(best.lo, hi)])) + 1
+    return best._replace(hi=hi) if len(inputs) - left >= _GAIN else None
 
 
 def _best_window(

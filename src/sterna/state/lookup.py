@@ -6,7 +6,8 @@ or all its rows. A hash alone never decides: several keys may share one, also wi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -23,26 +24,40 @@ _CACHED = 1 << 15  # words that stay in the processor's cache
 
 
 class View:
-    """The part of one run that a table may see: one or more hash ranges of it."""
+    """The part of one run that a table may see: one or more hash ranges of it, sorted.
 
-    __slots__ = ("deletes", "hi", "lasts", "lo", "lows", "newest", "oldest", "run")
+    The run is opened when it is first needed: a small batch does not make a large state be read and checked.
+    """
 
-    def __init__(self, run: Run, ranges: Sequence[tuple[int, int]], deletes: bool) -> None:
-        self.run = run
+    __slots__ = ("_lasts", "_lows", "_open", "_run", "deletes", "hi", "lo", "newest", "oldest")
+
+    def __init__(
+        self, source: Run | Callable[[], Run], ranges: Sequence[tuple[int, int]], deletes: bool
+    ) -> None:
+        self._run = source if isinstance(source, Run) else None
+        self._open = source
         self.deletes = deletes
         self.lo, self.hi = ranges[0][0], ranges[-1][1]
-        self.lows: Hashes | None = None
         self.oldest: int | None = None
         self.newest: int | None = None
+        self._lows: Hashes | None = None
         if len(ranges) > 1:
-            self.lows = np.array([lo for lo, _ in ranges], np.uint64)
-            self.lasts: Hashes = np.array([hi - 1 for _, hi in ranges], np.uint64)
+            self._lows = np.array([lo for lo, _ in ranges], np.uint64)
+            self._lasts: Hashes = np.array([hi - 1 for _, hi in ranges], np.uint64)
+
+    @property
+    def run(self) -> Run:
+        """The run, opened."""
+        if self._run is None:
+            assert not isinstance(self._open, Run)
+            self._run = self._open()
+        return self._run
 
     def sees(self, hashes: Hashes) -> Mask | None:
         """Which of the hashes, all between ``lo`` and ``hi``, are in a range; None for all."""
-        if self.lows is None:
+        if self._lows is None:
             return None
-        return hashes <= self.lasts[self.lows.searchsorted(hashes, "right") - 1]
+        return hashes <= self._lasts[self._lows.searchsorted(hashes, "right") - 1]
 
 
 def views_of(refs: Sequence[RunRef], cache: RunCache) -> list[View]:
@@ -52,8 +67,9 @@ def views_of(refs: Sequence[RunRef], cache: RunCache) -> list[View]:
         grouped.setdefault((ref.name, ref.level, ref.age), []).append(ref)
     out = []
     for group in grouped.values():
-        view = View(cache.open(group[0]), [(ref.lo, ref.hi) for ref in group], group[0].deletes)
-        view.oldest, view.newest = group[0].oldest, group[0].newest
+        first = group[0]
+        view = View(partial(cache.open, first), [(ref.lo, ref.hi) for ref in group], first.deletes)
+        view.oldest, view.newest = first.oldest, first.newest
         out.append(view)
     return out
 
@@ -189,9 +205,9 @@ def all_rows(
         first, last = narrow(hashes, view.lo, view.hi)
         if first == last:
             continue
-        run = view.run
         if horizon is not None and not view.deletes and view.newest is not None and view.newest < horizon:
             continue
+        run = view.run
         who, start = run.find(hashes[first:last], allowance)
         who += first
         alive = ~dead[who]

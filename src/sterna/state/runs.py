@@ -21,9 +21,10 @@ import xxhash
 
 from sterna.errors import StateError
 from sterna.state.columns import plain
+from sterna.state.files import write_local
 from sterna.state.refs import END, RunRef, coalesce, drop, keep
 from sterna.state.run import Run
-from sterna.state.store import Store, write_local
+from sterna.state.store import Store
 
 __all__ = ["END", "Run", "RunCache", "RunRef", "cache_for", "coalesce", "drop", "keep"]
 

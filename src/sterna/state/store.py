@@ -8,20 +8,21 @@ absent raises ``FileNotFoundError``. A store keeps its address only, so it can b
 
 from __future__ import annotations
 
+import builtins
 import contextlib
 import errno
-import itertools
 import json
 import os
 import re
+import time
 from collections.abc import Iterable
 from typing import Any
 
-import pyarrow as pa
 import pyarrow.fs as pafs
 import xxhash
 
 from sterna.errors import StateError
+from sterna.state.files import temporary_name, write_file, write_local
 
 _REASONS = {
     errno.ENOSPC: "disk full",
@@ -30,7 +31,7 @@ _REASONS = {
     errno.EACCES: "permission denied",
     errno.EFBIG: "file too large for this filesystem",
 }
-_counter = itertools.count()
+_NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK}
 _SCHEME = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]*://")
 
 
@@ -125,8 +126,14 @@ class Store:
                 write_local(local, data, durable=durable)
                 return
             filesystem, full = self._at(path)
-            with filesystem.open_output_stream(full) as stream:
-                stream.write(data)
+            try:
+                with filesystem.open_output_stream(full) as stream:
+                    stream.write(data)
+            except OSError:
+                # Closing the stream may have put half a file in place.
+                with contextlib.suppress(OSError):
+                    filesystem.delete_file(full)
+                raise
         except OSError as error:
             raise _failed("write", self.name(path), error) from error
 
@@ -141,13 +148,18 @@ class Store:
                 return False
             self.write(path, data)
             return True
-        temporary = f"{local}.{os.getpid()}-{next(_counter)}.tmp"
+        temporary = temporary_name(local)
         try:
             self._make_parent(path)
             try:
-                _write_file(temporary, data, durable=True)
-                # A link fails if the name is taken, as O_EXCL does, but the file appears with all its bytes.
-                os.link(temporary, local)
+                write_file(temporary, data, durable=True)
+                try:
+                    # A link fails if the name is taken, as O_EXCL does, but the file appears with all its bytes.
+                    os.link(temporary, local)
+                except OSError as error:
+                    if error.errno not in _NO_LINKS:
+                        raise
+                    write_file(local, data, durable=True, mode="xb")
             finally:
                 with contextlib.suppress(FileNotFoundError):
                     os.unlink(temporary)
@@ -179,7 +191,7 @@ class Store:
         filesystem, full = self._at(path)
         return bool(filesystem.get_file_info(full).type == pafs.FileType.File)
 
-    def list(self, directory: str) -> list[str]:
+    def list(self, directory: str) -> builtins.list[str]:
         """The names of the files in a directory, sorted; none if there is no such directory."""
         local = self.local_path(directory)
         if local is not None:
@@ -196,6 +208,16 @@ class Store:
         except OSError as error:
             raise _failed("list", self.name(directory), error) from error
         return sorted(info.base_name for info in infos if info.type == pafs.FileType.File)
+
+    def leftovers(self, directory: str, seconds: float = 3600) -> builtins.list[str]:
+        """The paths of temporary files that a killed process left in a directory and nobody wrote to for so long."""
+        local = self.local_path(directory)
+        if local is None or not os.path.isdir(local):
+            return []
+        before = time.time() - seconds
+        with os.scandir(local) as entries:
+            old = [e.name for e in entries if e.name.endswith(".tmp") and e.stat().st_mtime < before]
+        return sorted(f"{directory}/{name}" if directory else name for name in old)
 
     def delete(self, paths: Iterable[str]) -> None:
         """Delete files; one that is already gone is fine."""
@@ -251,30 +273,3 @@ def encode_document(document: dict[str, Any]) -> bytes:
     """A document as the bytes that ``Store.read_document`` reads, e.g. for ``Store.create_exclusive``."""
     body = json.dumps(document, separators=(",", ":"), sort_keys=True).encode()
     return b'{"xxh3":"%s"}\n' % xxhash.xxh3_64_hexdigest(body).encode() + body
-
-
-def write_local(path: str, data: Any, *, durable: bool = False) -> None:
-    """Write a local file beside its name and rename it; on failure nothing stays behind."""
-    temporary = f"{path}.{os.getpid()}-{next(_counter)}.tmp"
-    try:
-        _write_file(temporary, data, durable=durable)
-        os.replace(temporary, path)
-        if durable:
-            directory = os.open(os.path.dirname(path), os.O_RDONLY)
-            try:
-                os.fsync(directory)
-            finally:
-                os.close(directory)
-    except BaseException:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(temporary)
-        raise
-
-
-def _write_file(path: str, data: bytes | pa.Buffer, *, durable: bool) -> None:
-    with open(path, "wb", buffering=0) as file:
-        rest = memoryview(data)
-        while rest:
-            rest = rest[file.write(rest) :]
-        if durable:
-            os.fsync(file.fileno())

@@ -25,7 +25,7 @@ from sterna.state.spec import TableSpec
 
 __all__ = ["Located", "Table", "TableSpec"]
 
-_CHUNK_ROWS = 1 << 20
+_CHUNK_BYTES = 64 << 20
 Columns = Sequence[pa.Array | pa.ChunkedArray]
 
 
@@ -160,7 +160,8 @@ class Table:
             return pa.Table.from_batches([], self.spec.schema())
         # In pieces, so that a large table is never sorted or held twice as a whole.
         biggest, start, stop = max(slices, key=lambda s: s[2] - s[1])
-        steps = max(1, total // _CHUNK_ROWS)
+        size = sum((y - x) * (run.batch.nbytes // run.rows) for run, x, y in slices if run.rows)
+        steps = max(1, size // _CHUNK_BYTES)
         cuts = [int(biggest.hashes[start + (stop - start) * i // steps]) for i in range(1, steps)]
         edges = [lo, *sorted(set(cuts) - {lo}), hi]
         batches = []

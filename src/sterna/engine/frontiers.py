@@ -1,0 +1,48 @@
+"""What the event-time frontier means for each operator: which rows have expired, and whether time alone is a reason for an epoch.
+
+Pure. ``marks`` is the watermark of an epoch, the one before, and so on, as many as the dataflow is deep: an operator with *d* operators before it
+sees the watermark of *d* epochs ago.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from sterna.dataflow import Dataflow
+from sterna.operators.base import LATER
+
+Marks = Sequence[int | None]
+
+
+def frontier(flow: Dataflow, index: int, marks: Marks) -> int | None:
+    """The event-time frontier of an operator."""
+    return marks[min(flow.depth(index), len(marks) - 1)]
+
+
+def horizons(flow: Dataflow, index: int, marks: Marks, handed: Marks) -> dict[str, int | None]:
+    """For each table of an operator the event time before which its rows have expired.
+
+    Args:
+        flow: the dataflow.
+        index: the operator.
+        marks: the watermarks that rows expire by.
+        handed: the watermarks up to which notifications have been handed back.
+    """
+    operator = flow.operators[index]
+    now, done = frontier(flow, index, marks), frontier(flow, index, handed)
+    out: dict[str, int | None] = {}
+    for spec in operator.tables:
+        keep = operator.keep(spec.name)
+        if spec.name == LATER:
+            out[LATER] = None if done is None else done + 1
+        else:
+            out[spec.name] = None if keep is None or now is None else now - keep
+    return out
+
+
+def anything_due(newest: int | None, due: Mapping[str, int | None]) -> bool:
+    """Whether notifications (``due``: for each operator the first) would fire if epochs were run now.
+
+    The newest watermark reaches a deep operator in some epochs' time, and only if epochs are run.
+    """
+    return newest is not None and any(first is not None and first <= newest for first in due.values())

@@ -1,0 +1,48 @@
+"""Writing a file on a local disk so that nobody ever sees half of it under its name."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import uuid
+from typing import Any
+
+import pyarrow as pa
+
+
+def temporary_name(path: str) -> str:
+    """A name beside a file that no other writer uses."""
+    return f"{path}.{uuid.uuid4().hex[:12]}.tmp"
+
+
+def write_local(path: str, data: Any, *, durable: bool = False) -> None:
+    """Write a local file beside its name and rename it; on failure nothing stays behind."""
+    temporary = temporary_name(path)
+    try:
+        write_file(temporary, data, durable=durable)
+        os.replace(temporary, path)
+        if durable:
+            directory = os.open(os.path.dirname(path), os.O_RDONLY)
+            try:
+                os.fsync(directory)
+            finally:
+                os.close(directory)
+    except BaseException:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(temporary)
+        raise
+
+
+def write_file(path: str, data: bytes | pa.Buffer, *, durable: bool, mode: str = "wb") -> None:
+    """Write a local file in place, or leave none; with mode ``xb`` only if there is none."""
+    with open(path, mode, buffering=0) as file:
+        try:
+            rest = memoryview(data)
+            while rest:
+                rest = rest[file.write(rest) :]
+            if durable:
+                os.fsync(file.fileno())
+        except BaseException:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(path)
+            raise
