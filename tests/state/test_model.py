@@ -67,9 +67,8 @@ class World:
                 self.owned[quarter] = target
 
 
-def world(kind, few):
+def world(kind, few, folder):
     spec = TableSpec("t", kind, KEYS, VALUES)
-    folder = tempfile.mkdtemp(prefix="sterna-state-")
     # Few hashes: every key collides with others. The last one is the greatest hash there is.
     points = [0, 1 << 62, (1 << 63) + 5, END - 1] if few else [i * (END // 16) + 7 for i in range(16)]
     hashes = {key: points[i % len(points)] for i, key in enumerate(POOL)}
@@ -89,10 +88,14 @@ epoch = st.tuples(
 )
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(few=st.booleans(), epochs=st.lists(epoch, max_size=14))
 def test_value_table_equals_a_dictionary(few, epochs):
-    w = world("value", few)
+    with tempfile.TemporaryDirectory() as folder:
+        _drive_values(world("value", few, folder), epochs)
+
+
+def _drive_values(w, epochs):
     model: dict = {}
     for number, (steps, budget, move, _) in enumerate(epochs):
         tables = [Table(w.spec, refs, w.cache) for refs in w.refs]
@@ -127,10 +130,14 @@ def test_value_table_equals_a_dictionary(few, epochs):
         assert seen == model
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(few=st.booleans(), epochs=st.lists(epoch, max_size=14))
 def test_rows_table_equals_lists(few, epochs):
-    w = world("rows", few)
+    with tempfile.TemporaryDirectory() as folder:
+        _drive_rows(world("rows", few, folder), epochs)
+
+
+def _drive_rows(w, epochs):
     model: dict = {}
     horizon = 0
     for number, (steps, budget, move, forward) in enumerate(epochs):

@@ -55,6 +55,10 @@ class Table:
         """How many rows the table holds at most: rows that a newer one replaces are counted too."""
         return sum(stop - start for _, start, stop in self._slices(0, END))
 
+    def fresh(self) -> Table:
+        """The table as it was before this epoch's writes."""
+        return Table(self.spec, self.refs, self._cache, self.horizon)
+
     # Value tables.
 
     def locate(self, hashes: Hashes, keys: Columns) -> Located:
