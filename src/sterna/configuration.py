@@ -11,6 +11,7 @@ is pure and knows nothing of Spark.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -110,7 +111,7 @@ class Configuration:
         """The worker of each hash."""
         if self.bits == 0:
             return np.full(len(hashes), self.owners[0], np.int32)
-        return self.owners[hashes >> np.uint64(64 - self.bits)]
+        return np.asarray(self.owners[hashes >> np.uint64(64 - self.bits)])
 
     def at_bits(self, bits: int) -> Configuration:
         """The same function with another number of bins; merged bins go to the owner of the first of them."""
@@ -162,7 +163,12 @@ def moves(old: Configuration, new: Configuration) -> list[Move]:
     stops = np.concatenate([starts[1:], [len(moved)]])
     width = HASHES >> bits
     return [
-        Move(int(moved[a]) * width, (int(moved[b - 1]) + 1) * width, int(before[moved[a]]), int(after[moved[a]]))
+        Move(
+            int(moved[a]) * width,
+            (int(moved[b - 1]) + 1) * width,
+            int(before[moved[a]]),
+            int(after[moved[a]]),
+        )
         for a, b in zip(starts, stops, strict=True)
     ]
 
@@ -204,18 +210,18 @@ class Target:
         if self.kind == "bins":
             assert self.bits is not None
             return current.at_bits(self.bits)
-        target = self if self.bits in (None, current.bits) else self.rewritten(current.bits)
-        target.check(current)
+        self.check(current)
         owners = current.owners.copy()
-        pairs = np.asarray(target.assignment, np.int64).reshape(-1, 2)
+        pairs = np.asarray(self.rewritten(current.bits).assignment, np.int64).reshape(-1, 2)
         owners[pairs[:, 0]] = pairs[:, 1]
         return Configuration(current.bits, current.workers, owners)
 
     def check(self, current: Configuration) -> None:
         """Raises ``UpdateRefused`` if a bin or worker does not exist."""
+        count = current.bins if self.bits is None else 1 << self.bits
         for bin_, worker in self.assignment:
-            if not 0 <= bin_ < current.bins:
-                raise UpdateRefused(f"bin {bin_} does not exist: there are {current.bins} bins, numbered from 0")
+            if not 0 <= bin_ < count:
+                raise UpdateRefused(f"bin {bin_} does not exist: there are {count} bins, numbered from 0")
             if not 0 <= worker < current.workers:
                 raise UpdateRefused(
                     f"worker {worker} does not exist: there are {current.workers} workers, numbered from 0; "
@@ -283,12 +289,16 @@ def bins(count: int) -> Target:
 def explicit(assignment: Mapping[int, int] | Iterable[tuple[int, int]]) -> Target:
     """These bins at these workers, the others where they are."""
     pairs = assignment.items() if isinstance(assignment, Mapping) else assignment
+    if not isinstance(pairs, Iterable):
+        raise UpdateRefused(
+            f"{pairs!r} is not a target: use rescale(n), bins(n), or a map of bins to workers"
+        )
     seen: dict[int, int] = {}
     for pair in pairs:
         try:
-            bin_, worker = (int(part) for part in pair)
+            bin_, worker = (operator.index(part) for part in pair)
         except (TypeError, ValueError) as error:
-            raise UpdateRefused(f"{pair!r} is not a pair (bin, worker)") from error
+            raise UpdateRefused(f"{pair!r} is not a pair (bin, worker) of whole numbers") from error
         if seen.setdefault(bin_, worker) != worker:
             raise UpdateRefused(f"bin {bin_} is given to two workers, {seen[bin_]} and {worker}")
     if not seen:
@@ -303,17 +313,16 @@ def as_target(wish: Target | Mapping[int, int] | Iterable[tuple[int, int]]) -> T
 
 def _rescaled(current: Configuration, workers: int) -> Configuration:
     """Every worker gets its fair number of bins; only the surplus moves, the highest bins of a worker first."""
+    held = np.zeros(max(workers, current.workers), np.int64)
+    held[: current.workers] = current.owned()
     quota = np.full(workers, current.bins // workers, np.int64)
-    quota[: current.bins % workers] += 1
+    # Where bins do not divide evenly, those who hold most keep one more, so that nothing moves for its sake.
+    quota[np.argsort(-held[:workers], kind="stable")[: current.bins % workers]] += 1
     owners = current.owners.copy()
     homeless = []
-    room = quota.copy()
-    for worker in range(max(workers, current.workers)):
+    for worker in range(current.workers):
         mine = np.flatnonzero(owners == worker)
-        stays = int(quota[worker]) if worker < workers else 0
-        homeless.append(mine[stays:])
-        if worker < workers:
-            room[worker] -= min(stays, len(mine))
+        homeless.append(mine[int(quota[worker]) if worker < workers else 0 :])
     loose = np.sort(np.concatenate(homeless))
-    owners[loose] = np.repeat(np.arange(workers, dtype=np.int32), room)[: len(loose)]
+    owners[loose] = np.repeat(np.arange(workers, dtype=np.int32), np.maximum(quota - held[:workers], 0))
     return Configuration(current.bits, workers, owners)

@@ -85,7 +85,9 @@ def start(
     if combine not in ("auto", "none", "router", "native"):
         raise InvalidInput(f"combine must be auto, none, router or native, not {combine!r}")
     if late is not None and len(flow.timed_edges()) != 1:
-        raise InvalidInput("late= needs exactly one timed input, because late rows are delivered with its columns")
+        raise InvalidInput(
+            "late= needs exactly one timed input, because late rows are delivered with its columns"
+        )
     if late is not None and flow.reader(flow.timed_edges()[0]) != 0:
         raise InvalidInput("late= needs the timed input to be read by the first operator")
     options = Options(
@@ -98,7 +100,9 @@ def start(
     )
     store = Store.open(checkpoint, filesystem) if filesystem is not None else Store.open(checkpoint)
     if spark_checkpoint is None and filesystem is not None and not store.is_local:
-        raise InvalidInput("with filesystem=..., say where Spark keeps its own checkpoint: spark_checkpoint=...")
+        raise InvalidInput(
+            "with filesystem=..., say where Spark keeps its own checkpoint: spark_checkpoint=..."
+        )
     query = Query(
         flow,
         frames,
@@ -111,9 +115,9 @@ def start(
         name=query_name,
     )
     try:
-        query._begin(dict(initial_state or {}))
+        query.begin(dict(initial_state or {}))
     except BaseException:
-        query._release()
+        query.release()
         raise
     return query
 
@@ -152,7 +156,8 @@ class Query:
 
     # Start and stop
 
-    def _begin(self, initial: dict[str, Any]) -> None:
+    def begin(self, initial: dict[str, Any]) -> None:
+        """Called once by ``start``."""
         coordinator = self._coordinator
         number = coordinator.incarnation.number
         coordinator.sink.open(coordinator.store, self.flow.output, self._spark, number)
@@ -166,7 +171,9 @@ class Query:
         threading.Thread(target=self._watch, name="sterna-watch", daemon=True).start()
 
     def _launch(self) -> None:
-        writer = self._source.writeStream.foreachBatch(self._epoch).option("checkpointLocation", self._spark_checkpoint)
+        writer = self._source.writeStream.foreachBatch(self._epoch).option(
+            "checkpointLocation", self._spark_checkpoint
+        )
         if self._name is not None:
             writer = writer.queryName(self._name)
         self.streaming_query = writer.trigger(**self._trigger).start()
@@ -191,7 +198,13 @@ class Query:
             return used
 
         try:
-            manifest = run_epoch(self._coordinator, epoch, lambda workers: self._placer.place(workers, batch.sparkSession), run, combining)
+            manifest = run_epoch(
+                self._coordinator,
+                epoch,
+                lambda workers: self._placer.place(workers, batch.sparkSession),
+                run,
+                combining,
+            )
         except BaseException as error:
             if not self._stopping:
                 self._failure = error
@@ -214,7 +227,7 @@ class Query:
                 break
             self._ticker.tick()
             self._launch()
-        self._release()
+        self.release()
 
     def _more(self) -> bool:
         if "availableNow" not in self._trigger and "once" not in self._trigger:
@@ -225,7 +238,8 @@ class Query:
             self._coordinator.flushing = True
         return self._coordinator.wants_epoch()
 
-    def _release(self) -> None:
+    def release(self) -> None:
+        """Gives back what the query held: its threads, its slots, its checkpoint."""
         self._ticker.stop()
         self._placer.close()
         self._coordinator.close()
@@ -281,7 +295,9 @@ class Query:
                 if self._failure is not None:
                     raise self._failure
                 if self._ended.is_set():
-                    raise SternaError(f"the query has ended at epoch {self._coordinator.last.epoch}, before epoch {epoch}")
+                    raise SternaError(
+                        f"the query has ended at epoch {self._coordinator.last.epoch}, before epoch {epoch}"
+                    )
                 left = deadline - time.monotonic()
                 if left <= 0:
                     raise SternaError(f"epoch {epoch} was not committed within {timeout} seconds")
@@ -292,7 +308,7 @@ class Query:
     def migrate(
         self,
         target: Target | Mapping[int, int] | Iterable[tuple[int, int]],
-        at: None | int | str | datetime | EventTime = None,
+        at: int | str | datetime | EventTime | None = None,
         operator: str | None = None,
     ) -> str:
         """Moves state.
@@ -338,7 +354,9 @@ class Query:
                     "workers": c.workers,
                     "bins_by_worker": c.owned().tolist(),
                     "hosts": last.hosts.get(name, {}),
-                    "runs": sum(len(refs) for tables in last.state[name].values() for refs in tables.values()),
+                    "runs": sum(
+                        len(refs) for tables in last.state[name].values() for refs in tables.values()
+                    ),
                 }
                 for name, c in last.configurations.items()
             },
@@ -352,7 +370,11 @@ class Query:
         """The state of an operator as a batch DataFrame, as of a committed epoch (the last by default)."""
         name = self._operator(operator)
         coordinator = self._coordinator
-        manifest = coordinator.last if epoch in (None, coordinator.last.epoch) else coordinator.manifests.read(epoch or 0)
+        manifest = (
+            coordinator.last
+            if epoch in (None, coordinator.last.epoch)
+            else coordinator.manifests.read(epoch or 0)
+        )
         return state_frame(self._spark, self.flow, coordinator, manifest, name, table, self._local)
 
     def _operator(self, name: str | None) -> str:

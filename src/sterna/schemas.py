@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import pyarrow as pa
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructType
 
 from sterna.errors import InvalidInput
 
 
 def of_frame(df: Any) -> pa.Schema:
     """The Arrow schema of a DataFrame."""
-    from pyspark.sql.pandas.types import to_arrow_schema
-
     names = df.columns
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
@@ -24,9 +24,6 @@ def arrow_schema(schema: Any, spark: Any) -> pa.Schema:
     """An Arrow schema from DDL (``"best double, n long"``), a StructType, or an Arrow schema."""
     if isinstance(schema, pa.Schema):
         return schema
-    from pyspark.sql.pandas.types import to_arrow_schema
-    from pyspark.sql.types import StructType
-
     if isinstance(schema, str):
         try:
             schema = spark.createDataFrame([], schema).schema

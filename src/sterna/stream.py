@@ -36,7 +36,9 @@ def read(df: DataFrame) -> Stream:
             "classic session (SparkSession.builder.master(...) or spark-submit without --remote)"
         )
     if not getattr(df, "isStreaming", False):
-        raise InvalidInput("sterna.read needs a streaming DataFrame (spark.readStream...); this one is a batch")
+        raise InvalidInput(
+            "sterna.read needs a streaming DataFrame (spark.readStream...); this one is a batch"
+        )
     return Stream(_Source(df), of_frame(df))
 
 
@@ -60,24 +62,25 @@ class Stream:
     """Rows: of a source, or the outputs of an operator."""
 
     def __init__(self, origin: _Source | _Stateful, schema: pa.Schema) -> None:
-        self._origin, self.schema = origin, schema
+        self.origin, self.schema = origin, schema
 
     @property
     def spark(self) -> SparkSession:
         """The session of the source."""
-        origin = self._origin
+        origin = self.origin
         while isinstance(origin, _Stateful):
-            origin = origin.inputs[0].stream._origin
-        return origin.frame.sparkSession
+            origin = origin.inputs[0].stream.origin
+        session: SparkSession = origin.frame.sparkSession
+        return session
 
     def transform(self, function: Callable[[DataFrame], DataFrame]) -> Stream:
         """Applies any stateless DataFrame -> DataFrame function."""
-        if isinstance(self._origin, _Stateful):
+        if isinstance(self.origin, _Stateful):
             raise InvalidInput(
                 "transform() works on sources, before the first stateful operator; to change the outputs of an operator, do it in the fold, "
                 "or in a sink (df, epoch)"
             )
-        changed = function(self._origin.frame)
+        changed = function(self.origin.frame)
         return read(changed)
 
     def key_by(self, *columns: str, time: str | None = None) -> KeyedStream:
@@ -106,11 +109,11 @@ class Stream:
 
     def named(self, name: str) -> Stream:
         """Names the operator that makes this stream: for ``query.state(name)`` and in the checkpoint."""
-        if not isinstance(self._origin, _Stateful):
+        if not isinstance(self.origin, _Stateful):
             raise InvalidInput("only the output of a stateful operator can be named")
         if not name or not all(c.isalnum() or c in "-_" for c in name):
             raise InvalidInput(f"{name!r} is not a name: use letters, digits, - and _")
-        return Stream(replace(self._origin, name=name), self.schema)
+        return Stream(replace(self.origin, name=name), self.schema)
 
     def dataflow(self) -> tuple[Dataflow, list[Any]]:
         """The graph that ends in this stream, and its source DataFrames."""
@@ -118,7 +121,7 @@ class Stream:
 
     def start(self, **options: Any) -> Query:
         """Starts the query; see ``sterna.query.start`` for the options."""
-        from sterna.query import start
+        from sterna.query import start  # noqa: PLC0415 - a query is made of streams, so it imports this module
 
         return start(self, **options)
 
@@ -138,7 +141,9 @@ class KeyedStream:
         """Built-in aggregates, one output row for each key that changed in an epoch: ``aggregate(n=sterna.count())``."""
         for name, function in named.items():
             if not hasattr(function, "partial"):
-                raise InvalidInput(f"{name}={function!r} is not an aggregate such as sterna.count() or sterna.max('price')")
+                raise InvalidInput(
+                    f"{name}={function!r} is not an aggregate such as sterna.count() or sterna.max('price')"
+                )
         used = [f.column for f in named.values() if f.column is not None]
         time = [self.time] if self.time else []
         columns = tuple(dict.fromkeys([*self.keys, *used, *time]))
@@ -223,7 +228,8 @@ class KeyedStream:
         columns: tuple[str, ...] | None = None,
     ) -> Stream:
         edges = tuple(
-            Edge(number, 0, None, one.keys, one.time, _only(one.schema, columns)) for number, one in enumerate(inputs)
+            Edge(number, 0, None, one.keys, one.time, _only(one.schema, columns))
+            for number, one in enumerate(inputs)
         )
         # Built once already here, so that what does not make sense is said at the user's line.
         return Stream(_Stateful(kind, inputs, build, None, columns), build(kind, edges).output)
@@ -232,22 +238,30 @@ class KeyedStream:
         out = {}
         for name, wish in (tables or {}).items():
             if not isinstance(wish, TableWish):
-                raise InvalidInput(f"table {name!r} must be made with sterna.value(...) or sterna.rows(...), not {wish!r}")
+                raise InvalidInput(
+                    f"table {name!r} must be made with sterna.value(...) or sterna.rows(...), not {wish!r}"
+                )
             if not name.isidentifier() or name == "later":
                 raise InvalidInput(f"{name!r} can't be the name of a state table")
             schema = arrow_schema(wish.schema, self.stream.spark)
             timed = wish.time or self.time
             if wish.kind == "rows" and wish.keep is not None and timed is None:
-                raise InvalidInput(f"table {name!r} has an expiry but the stream has no event time: key_by(..., time=...)")
+                raise InvalidInput(
+                    f"table {name!r} has an expiry but the stream has no event time: key_by(..., time=...)"
+                )
             clash = set(schema.names) & {*self.keys, *([timed] if wish.kind == "rows" and timed else [])}
             if clash:
-                raise InvalidInput(f"table {name!r}: {sorted(clash)} are the key and time columns already; leave them out")
+                raise InvalidInput(
+                    f"table {name!r}: {sorted(clash)} are the key and time columns already; leave them out"
+                )
             out[name] = replace(wish, schema=schema)
         return out
 
     def _output(self, output: Any) -> pa.Schema:
         if output is None:
-            raise InvalidInput("a fold needs output=..., the schema of what it returns, such as 'auction long, n long'")
+            raise InvalidInput(
+                "a fold needs output=..., the schema of what it returns, such as 'auction long, n long'"
+            )
         return arrow_schema(output, self.stream.spark)
 
 
@@ -286,9 +300,9 @@ class _Builder:
         self._edges = 0
 
     def build(self, stream: Stream) -> tuple[Dataflow, list[Any]]:
-        if not isinstance(stream._origin, _Stateful):
+        if not isinstance(stream.origin, _Stateful):
             raise InvalidInput("the dataflow has no stateful operator; use plain Structured Streaming for it")
-        self._operator(stream._origin)
+        self._operator(stream.origin)
         return Dataflow(tuple(self._operators), len(self._sources)), self._sources
 
     def _source(self, source: _Source) -> int:
@@ -303,7 +317,7 @@ class _Builder:
             return self._numbers[id(node)]
         edges = []
         for one in node.inputs:
-            origin = one.stream._origin
+            origin = one.stream.origin
             source = self._source(origin) if isinstance(origin, _Source) else None
             operator = self._operator(origin) if isinstance(origin, _Stateful) else None
             edges.append(Edge(-1, source, operator, one.keys, one.time, _only(one.schema, node.columns)))

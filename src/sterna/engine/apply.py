@@ -27,9 +27,9 @@ from sterna.dataflow import Dataflow
 from sterna.engine import messages as kinds
 from sterna.engine.crash import crash_point
 from sterna.engine.messages import Message, json_body
-from sterna.engine.where import executor
 from sterna.engine.plans import TableRefs
 from sterna.engine.route import merge_stats, split
+from sterna.engine.where import executor
 from sterna.operators.base import LATER, Edge, Epoch, Operator, Rows, empty_batch, microseconds
 from sterna.sinks.base import TaskSink
 from sterna.state.compaction import compact
@@ -122,7 +122,14 @@ class _Apply:
     def __init__(
         self, flow: Dataflow, task: Applying, operator: Operator, cache: RunCache, inbox: _Inbox, worker: int
     ) -> None:
-        self.flow, self.task, self.operator, self.cache, self.inbox, self.worker = flow, task, operator, cache, inbox, worker
+        self.flow, self.task, self.operator, self.cache, self.inbox, self.worker = (
+            flow,
+            task,
+            operator,
+            cache,
+            inbox,
+            worker,
+        )
         self.attempt = uuid.uuid4().hex[:8]
         self.files = 0
         self.digest = xxhash.xxh3_64()
@@ -140,7 +147,9 @@ class _Apply:
         yield from self._send(output)
         crash_point("before-receipt", self.task.epoch)
         ended = time.perf_counter()
-        self.counts["ms"] = [round((b - a) * 1e3, 2) for a, b in ((began, applied), (applied, flushed), (flushed, ended))]
+        self.counts["ms"] = [
+            round((b - a) * 1e3, 2) for a, b in ((began, applied), (applied, flushed), (flushed, ended))
+        ]
         yield Message(self._slot(), kinds.RECEIPT, body=json_body(self._receipt(refs, tables)))
 
     def _slot(self) -> int:
@@ -196,7 +205,9 @@ class _Apply:
         schema = self.operator.combined_schema()
         if schema is None or not self.inbox.combined:
             return None
-        return Rows.concat([rows for *_, rows in sorted(self.inbox.combined, key=lambda one: one[:2])], schema)
+        return Rows.concat(
+            [rows for *_, rows in sorted(self.inbox.combined, key=lambda one: one[:2])], schema
+        )
 
     def _flush(self, table: Table) -> list[Any]:
         spec = table.spec
@@ -211,7 +222,9 @@ class _Apply:
         self.counts["written"] = self.counts.get("written", 0) + written
         budget = max(COMPACT_ROWS, COMPACT_FACTOR * written)
         horizon = self.task.horizons.get(spec.name)
-        refs, merged = compact(spec, [*table.refs, *fresh], self.cache, budget, self._namer(spec.name), horizon)
+        refs, merged = compact(
+            spec, [*table.refs, *fresh], self.cache, budget, self._namer(spec.name), horizon
+        )
         self.counts["compacted"] = self.counts.get("compacted", 0) + merged
         return refs
 
@@ -235,9 +248,13 @@ class _Apply:
                 yield Message(slot, kinds.MARK, reader, self.task.operator, self.worker, body=digest.encode())
         sink = self.task.sink
         if sink is not None and self.task.operator == len(self.flow.operators) - 1 and whole is not None:
-            self.counts["part"] = sink.write(whole, self.task.epoch, self.worker, f"i{self.task.incarnation}-{self.attempt}")
+            self.counts["part"] = sink.write(
+                whole, self.task.epoch, self.worker, f"i{self.task.incarnation}-{self.attempt}"
+            )
         if self.task.late is not None and self.inbox.late:
-            late = pa.concat_batches([batch for *_, batch in sorted(self.inbox.late, key=lambda one: one[:2])])
+            late = pa.concat_batches(
+                [batch for *_, batch in sorted(self.inbox.late, key=lambda one: one[:2])]
+            )
             late = late.drop_columns(["_hash"])
             attempt = f"i{self.task.incarnation}-{self.attempt}"
             self.counts["late_part"] = self.task.late.write(late, self.task.epoch, self.worker, attempt)
@@ -280,4 +297,10 @@ def _wire(rows: Rows) -> pa.RecordBatch:
 
 def _one_batch(table: pa.Table) -> pa.RecordBatch:
     batches = table.combine_chunks().to_batches()
-    return batches[0] if len(batches) == 1 else pa.concat_batches(batches) if batches else empty_batch(table.schema)
+    return (
+        batches[0]
+        if len(batches) == 1
+        else pa.concat_batches(batches)
+        if batches
+        else empty_batch(table.schema)
+    )

@@ -27,7 +27,9 @@ class Combiner:
         sources = [edge for edge in flow.edges if edge.source is not None]
         for operator in flow.operators:
             if isinstance(operator, Aggregate) and operator.combined_schema() is not None:
-                self._edges.update({edge.number: operator for edge in operator.edges if edge.source is not None})
+                self._edges.update(
+                    {edge.number: operator for edge in operator.edges if edge.source is not None}
+                )
         # Spark's groupBy replaces the rows, so nobody else may need them, nor their times.
         self._native = {
             number

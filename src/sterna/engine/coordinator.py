@@ -70,7 +70,14 @@ class Coordinator:
         late: Sink | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        self.store, self.flow, self.options, self.sink, self.late, self.clock = store, flow, options, sink, late, clock
+        self.store, self.flow, self.options, self.sink, self.late, self.clock = (
+            store,
+            flow,
+            options,
+            sink,
+            late,
+            clock,
+        )
         self.lock = threading.RLock()
         check_format(store, flow)
         self.incarnation = Incarnation(store)
@@ -81,7 +88,9 @@ class Coordinator:
         try:
             self.last = self._last_manifest()
             self.committed = self.last.epoch < 0 or self.manifests.committed(self.last.epoch)
-            self.garbage = garbage.Collector(store, self.manifests, self.last, options.retain, self.incarnation.number)
+            self.garbage = garbage.Collector(
+                store, self.manifests, self.last, options.retain, self.incarnation.number
+            )
         except BaseException:
             self.incarnation.release()
             raise
@@ -99,7 +108,9 @@ class Coordinator:
             configurations={operator.name: start for operator in self.flow.operators},
             state={operator.name: {} for operator in self.flow.operators},
             watermarks=[None] * (self.depth + 1),
-            progress={edge.number: watermark.Progress(None, self.clock()) for edge in self.flow.timed_edges()},
+            progress={
+                edge.number: watermark.Progress(None, self.clock()) for edge in self.flow.timed_edges()
+            },
         )
 
     @property
@@ -150,7 +161,8 @@ class Coordinator:
         pending = [Entry.from_json(entry) for entry in self.last.pending]
         frozen = freeze_entries(epoch, self.last.configurations, pending, fresh, now, marks[0])
         events = [
-            {"kind": "applied", "entry": entry.to_json(), "epoch": epoch, "time": now} for entry in frozen.applied
+            {"kind": "applied", "entry": entry.to_json(), "epoch": epoch, "time": now}
+            for entry in frozen.applied
         ]
         events += [
             {"kind": "refused", "entry": entry.to_json(), "epoch": epoch, "time": now, "reason": reason}
@@ -168,7 +180,11 @@ class Coordinator:
         if self.options.watermark_delay is None:
             return self.last.watermarks[0]
         return watermark.advance(
-            self.last.progress, self.last.watermarks[0], self.options.watermark_delay, self.options.idle_timeout, now
+            self.last.progress,
+            self.last.watermarks[0],
+            self.options.watermark_delay,
+            self.options.idle_timeout,
+            now,
         )
 
     # Plan
@@ -261,7 +277,9 @@ class Coordinator:
             hosts[names[index]][worker] = receipt["host"]
             if receipt.get("next_due") is not None:
                 before = due.get(names[index])
-                due[names[index]] = receipt["next_due"] if before is None else min(before, receipt["next_due"])
+                due[names[index]] = (
+                    receipt["next_due"] if before is None else min(before, receipt["next_due"])
+                )
             routed = receipt.get("routed", routed)
         newest = {int(edge): time_ for edge, time_ in routed.get("newest", {}).items()}
         late = sum(routed.get("late", {}).values())

@@ -100,7 +100,9 @@ def build_tasks(
         )
         for index, plan in enumerate(plans)
     )
-    return Tasks(decision.epoch, routing, tuple(tuple(plan.extractions) for plan in plans), horizons, applying)
+    return Tasks(
+        decision.epoch, routing, tuple(tuple(plan.extractions) for plan in plans), horizons, applying
+    )
 
 
 def run_epoch(

@@ -21,8 +21,15 @@ NAME = re.compile(r"-e(-?\d+)-i(\d+)-")
 class Collector:
     """Keeps account of which manifest last named which file."""
 
-    def __init__(self, store: Store, manifests: Manifests, last: Manifest, retain: int, incarnation: int) -> None:
-        self._store, self._manifests, self._retain, self._incarnation = store, manifests, max(2, retain), incarnation
+    def __init__(
+        self, store: Store, manifests: Manifests, last: Manifest, retain: int, incarnation: int
+    ) -> None:
+        self._store, self._manifests, self._retain, self._incarnation = (
+            store,
+            manifests,
+            max(2, retain),
+            incarnation,
+        )
         self._last_named: dict[str, int] = {}
         self._outputs: dict[int, dict[str, list[Any]]] = {}
         self._operators = list(last.configurations)

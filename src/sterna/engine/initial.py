@@ -15,7 +15,9 @@ from sterna.operators.load import Load
 from sterna.state.refs import RunRef
 
 
-def load_initial_state(coordinator: Coordinator, spark: Any, local: str | None, frames: dict[str, Any]) -> None:
+def load_initial_state(
+    coordinator: Coordinator, spark: Any, local: str | None, frames: dict[str, Any]
+) -> None:
     """Loads the state of each named operator; the manifest before epoch 0 refers to it once all of it is durable."""
     state = {}
     for name, frame in frames.items():
@@ -28,7 +30,9 @@ def load_initial_state(coordinator: Coordinator, spark: Any, local: str | None, 
                 f"the initial state of operator {name!r} needs the columns {schema.names}; missing are {missing}"
             )
         if getattr(frame, "isStreaming", False):
-            raise InvalidInput(f"the initial state of operator {name!r} must be a batch DataFrame, not a streaming one")
+            raise InvalidInput(
+                f"the initial state of operator {name!r} must be a batch DataFrame, not a streaming one"
+            )
         flow = Dataflow((load,), 1)
         configuration = coordinator.last.configurations[name]
         workers = range(configuration.workers)

@@ -15,9 +15,10 @@ import uuid
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
+from pyspark.sql import functions as F
 
 from sterna.dataflow import Dataflow
 from sterna.engine.epoch import Placement, Seats, plain_seats
@@ -61,8 +62,6 @@ class Anchor:
     """The cached DataFrame of a number of slots."""
 
     def __init__(self, spark: SparkSession, count: int) -> None:
-        from pyspark.sql import functions as F  # noqa: N812
-
         self.count = count
         self._spark = spark
         spark.conf.set("spark.sql.shuffle.partitions", str(count))
@@ -73,11 +72,18 @@ class Anchor:
             keys.setdefault(row["partition"], row["slot"])
         chosen = sorted(keys.values())
         # Spark would take two anchors of one plan for the same cached data, so each has a mark of its own.
-        marked = candidates.where(F.col("slot").isin(chosen)).withColumn("mark", F.lit(uuid.uuid4().hex)).select("slot")
+        marked = (
+            candidates.where(F.col("slot").isin(chosen))
+            .withColumn("mark", F.lit(uuid.uuid4().hex))
+            .select("slot")
+        )
         base = marked.repartition(count, "slot").mapInArrow(_spread, "slot int")
         # mapInArrow forgets how its input was partitioned; a join needs to know, so say it again (each row stays where it is).
         self.frame = base.repartition(count, "slot").persist()
-        self.slots = [Slot(row["slot"], row["executor"]) for row in self.frame.mapInArrow(_probe, "slot int, executor string").collect()]
+        self.slots = [
+            Slot(row["slot"], row["executor"])
+            for row in self.frame.mapInArrow(_probe, "slot int, executor string").collect()
+        ]
 
     def close(self) -> None:
         """Releases the slots."""
@@ -108,7 +114,8 @@ class Placer:
     def __init__(self, spark: SparkSession, flow: Dataflow) -> None:
         self._spark, self._flow = spark, flow
         # With a single executor there is nothing to pin.
-        single = spark.sparkContext.master.startswith("local") and not spark.sparkContext.master.startswith("local-cluster")
+        master = spark.sparkContext.master or ""
+        single = master.startswith("local") and not master.startswith("local-cluster")
         self.pinned = None if single else Pinned()
         self._seats: Seats = ()
         self._workers: tuple[int, ...] = ()
@@ -143,7 +150,7 @@ class Placer:
         for _ in range(TRIES):
             anchor = Anchor(spark, count)
             if best is None or _uneven(anchor.slots) < _uneven(best.slots):
-                best, anchor = anchor, best  # type: ignore[assignment]
+                best, anchor = anchor, best
             if anchor is not None:
                 anchor.close()
             if _uneven(best.slots) <= 1:
@@ -194,9 +201,7 @@ def seat(known: list[str | None], slots: list[Slot]) -> tuple[int, ...]:
     free: dict[str, list[int]] = defaultdict(list)
     for slot in sorted(slots, key=lambda one: one.key):
         free[slot.executor].append(slot.key)
-    seats: list[int | None] = []
-    for where in known:
-        seats.append(free[where].pop(0) if where is not None and free.get(where) else None)
+    seats = [free[where].pop(0) if where is not None and free.get(where) else None for where in known]
     # The fullest executors give their free slots first, so that newcomers spread.
     rest = sorted((-len(keys), key) for keys in free.values() for key in keys)
     spare = iter(key for _, key in rest)

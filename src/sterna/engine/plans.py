@@ -78,7 +78,12 @@ def plan_operator(
         else:
             shipped[source][target] = ranges
     extractions = [
-        Extraction(operator, source, {table: keep(refs[source][table], sorted(_all(ranges))) for table in tables}, ranges)
+        Extraction(
+            operator,
+            source,
+            {table: keep(refs[source][table], sorted(_all(ranges))) for table in tables},
+            ranges,
+        )
         for source, ranges in sorted(shipped.items())
     ]
     for source, ranges in leaving.items():

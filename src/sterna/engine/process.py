@@ -14,6 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 import xxhash
+from pyspark import TaskContext, cloudpickle
 
 from sterna.engine.apply import Applying, apply
 from sterna.engine.extract import extract
@@ -74,8 +75,6 @@ class RouteTask(_Task):
     """Routes one source partition."""
 
     def run(self, flow: Any, cache: RunCache, batches: Batches, *arguments: Any) -> Iterator[Any]:  # noqa: ARG002, D102
-        from pyspark import TaskContext
-
         routing: Routing = arguments[0]
         context = TaskContext.get()
         return route(flow, routing, context.partitionId() if context else 0, batches)
@@ -104,6 +103,4 @@ class ApplyTask(_Task):
 
 def ship(flow: Any, store: Store, local: str | None) -> Shipped:
     """Packs what every task needs; folds travel by value, so they need not be importable by the workers."""
-    from pyspark import cloudpickle
-
     return Shipped(cloudpickle.dumps((flow, store, local)))

@@ -18,7 +18,7 @@ import pyarrow as pa
 from sterna.configuration import Configuration
 from sterna.dataflow import Dataflow
 from sterna.engine.messages import COMBINED, LATE, ROWS, STATS, Message, json_body
-from sterna.operators.base import Edge, Rows, microseconds
+from sterna.operators.base import NEVER, Edge, Rows, microseconds
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,9 @@ class _Seen:
     combined: dict[int, list[int]] = field(default_factory=dict)
 
 
-def route(flow: Dataflow, task: Routing, partition: int, batches: Iterable[pa.RecordBatch]) -> Iterator[Message]:
+def route(
+    flow: Dataflow, task: Routing, partition: int, batches: Iterable[pa.RecordBatch]
+) -> Iterator[Message]:
     """Messages for one source partition; see the module's docstring."""
     seen = _Seen()
     sequence = 0
@@ -77,7 +79,9 @@ def route(flow: Dataflow, task: Routing, partition: int, batches: Iterable[pa.Re
                 tally[1] += rows.count
             for worker, chunk in split(rows, task.configurations[operator]):
                 slot = task.seats[operator][worker]
-                yield Message(slot, kind, operator, edge.number, partition, sequence, _wire(chunk).serialize())
+                yield Message(
+                    slot, kind, operator, edge.number, partition, sequence, _wire(chunk).serialize()
+                )
         sequence += 1
     stats = {
         "rows": seen.rows,
@@ -120,7 +124,9 @@ def _rows(batch: pa.RecordBatch, source: int, edge: Edge, task: Routing, flow: D
     else:
         names = [flow.wire_name(source, item.name) for item in schema]
     columns = [batch.column(name) for name in names]
-    columns = [c if c.type == item.type else c.cast(item.type) for c, item in zip(columns, schema, strict=True)]
+    columns = [
+        c if c.type == item.type else c.cast(item.type) for c, item in zip(columns, schema, strict=True)
+    ]
     return Rows(hashes, pa.RecordBatch.from_arrays(columns, schema=schema))
 
 
@@ -133,7 +139,9 @@ def _on_time(rows: Rows, edge: Edge, watermark: int | None, seen: _Seen) -> tupl
     times = microseconds(rows.batch.column(edge.time))
     if not len(times):
         return rows, None
-    seen.newest[edge.number] = max(seen.newest.get(edge.number, _NEVER), int(times.max()))
+    newest = int(times.max())
+    if newest > NEVER:  # rows without a time tell nothing about time
+        seen.newest[edge.number] = max(seen.newest.get(edge.number, newest), newest)
     if watermark is None:
         return rows, None
     late = times < watermark
@@ -142,9 +150,6 @@ def _on_time(rows: Rows, edge: Edge, watermark: int | None, seen: _Seen) -> tupl
         return rows, None
     seen.late[edge.number] = seen.late.get(edge.number, 0) + count
     return rows.take(~late), rows.take(late)
-
-
-_NEVER = int(np.iinfo(np.int64).min)
 
 
 def merge_stats(parts: Iterable[dict[str, Any]]) -> dict[str, Any]:

@@ -18,13 +18,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows it by
+from pyspark.sql import functions as F
+from pyspark.sql.types import DoubleType, FloatType
 
 from sterna.dataflow import Dataflow
 from sterna.engine.epoch import Tasks
 from sterna.engine.messages import DDL, HELLO
 from sterna.engine.process import ApplyTask, ExtractTask, RouteTask, ship
-from sterna.errors import FoldError, InvalidInput, SternaError, StateError
+from sterna.errors import FoldError, InvalidInput, StateError, SternaError
 from sterna.operators.aggregate import Aggregate
 from sterna.state.store import Store
 
@@ -88,12 +89,16 @@ class SparkRunner:
             functions = operator.native()
             assert functions is not None
             aggregates = [
-                _native(function, column if column == "*" else self.flow.wire_name(0, column)).alias(f"a{position}")
+                _native(function, column if column == "*" else self.flow.wire_name(0, column)).alias(
+                    f"a{position}"
+                )
                 for position, (_, function, column) in enumerate(functions)
             ]
             batch = batch.groupBy(*[self.flow.wire_name(0, key) for key in edge.keys]).agg(*aggregates)
         hashes = [
-            F.xxhash64(*[self.flow.wire_name(edge.source or 0, key) for key in edge.keys]).alias(f"_hash{edge.number}")
+            F.xxhash64(*[self.flow.wire_name(edge.source or 0, key) for key in edge.keys]).alias(
+                f"_hash{edge.number}"
+            )
             for edge in edges
         ]
         return batch.select(*hashes, "*")
@@ -122,7 +127,9 @@ class SparkRunner:
             if self._placer is not None and self._pinned is not None:
                 row = self._placer.seat_of_leaver(index, extraction.worker)
             by_row[row].append(position)
-        task = ExtractTask(self._shared, extractions, dict(by_row), tasks.routing.seats[index], tasks.horizons[index])
+        task = ExtractTask(
+            self._shared, extractions, dict(by_row), tasks.routing.seats[index], tasks.horizons[index]
+        )
         if self._pinned is not None:
             return self._pinned.slots().mapInArrow(task, DDL)
         return spark.range(0, len(extractions), 1, len(extractions)).mapInArrow(task, DDL)
@@ -153,8 +160,6 @@ def settings_kept(spark: SparkSession) -> Iterator[None]:
 
 def source_columns(frame: DataFrame, source: int, flow: Dataflow) -> list[Column]:
     """The columns of a source that its readers need, as ``<source>.<name>``, keys normalised."""
-    from pyspark.sql.types import DoubleType, FloatType
-
     keys = {key for _, edge in flow.readers(source) for key in edge.keys}
     out = []
     for name in flow.needed(source):
@@ -178,7 +183,9 @@ def unioned(frames: list[DataFrame], flow: Dataflow, tick: DataFrame | None) -> 
     if tick is not None:
         types = parts[0].schema
         parts.append(
-            tick.where(F.lit(False)).select(*[F.lit(None).cast(item.dataType).alias(item.name) for item in types])
+            tick.where(F.lit(False)).select(
+                *[F.lit(None).cast(item.dataType).alias(item.name) for item in types]
+            )
         )
     whole = parts[0]
     for part in parts[1:]:
@@ -192,7 +199,11 @@ def _native(function: str, column: str) -> Column:
     return {"count": F.count, "sum": F.sum, "min": F.min, "max": F.max}[function](column)
 
 
-KINDS: dict[str, type[SternaError]] = {"FoldError": FoldError, "StateError": StateError, "InvalidInput": InvalidInput}
+KINDS: dict[str, type[SternaError]] = {
+    "FoldError": FoldError,
+    "StateError": StateError,
+    "InvalidInput": InvalidInput,
+}
 
 
 def translated(error: BaseException) -> BaseException:
@@ -202,7 +213,7 @@ def translated(error: BaseException) -> BaseException:
     if match is None or match.group(1) not in KINDS:
         return error
     # Spark appends its own lines after the worker's traceback.
-    message = re.split(r"\n\s*(?:SQLSTATE|at org\.apache|JVM stacktrace|Driver stacktrace)", match.group(2))[0]
+    message = re.split(r"\n\s*(?:SQLSTATE|at org\.apache|JVM stacktrace|Driver stacktrace)", match.group(2))[
+        0
+    ]
     return KINDS[match.group(1)](message.strip())
-
-

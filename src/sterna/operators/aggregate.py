@@ -34,12 +34,18 @@ class Aggregate(Operator):
         edge = self.edges[0]
         keys = [edge.schema.field(key) for key in edge.keys]
         if not self.named:
-            raise InvalidInput(f"aggregate {self.name!r} names no aggregate, as in aggregate(n=sterna.count())")
+            raise InvalidInput(
+                f"aggregate {self.name!r} names no aggregate, as in aggregate(n=sterna.count())"
+            )
         self._fields = {name: function.state(self._type(function)) for name, function in self.named.items()}
         accumulators = [
-            pa.field(self._column(name, item), item.type) for name, items in self._fields.items() for item in items
+            pa.field(self._column(name, item), item.type)
+            for name, items in self._fields.items()
+            for item in items
         ]
-        results = [pa.field(name, function.result(self._type(function))) for name, function in self.named.items()]
+        results = [
+            pa.field(name, function.result(self._type(function))) for name, function in self.named.items()
+        ]
         taken = set(edge.keys) & set(self.named)
         columns = [*edge.keys, *(item.name for item in accumulators)]
         taken |= {column for column in columns if columns.count(column) > 1}
@@ -54,7 +60,9 @@ class Aggregate(Operator):
             return None
         schema = self.edges[0].schema
         if function.column not in schema.names:
-            raise InvalidInput(f"aggregate {self.name!r}: there is no column {function.column!r}, only {schema.names}")
+            raise InvalidInput(
+                f"aggregate {self.name!r}: there is no column {function.column!r}, only {schema.names}"
+            )
         return schema.field(function.column).type
 
     def _column(self, name: str, item: pa.Field) -> str:

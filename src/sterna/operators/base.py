@@ -23,6 +23,9 @@ from sterna.state.tables import Table, TableSpec
 LATER = "later"
 """The name of the table in which pending notifications wait."""
 
+NEVER = int(np.iinfo(np.int64).min)
+"""What a null event time counts as: the beginning of time."""
+
 Hashes = npt.NDArray[np.uint64]
 
 
@@ -114,7 +117,7 @@ class Epoch:
         inputs: for each edge its rows, in order.
         combined: for an aggregate, rows of accumulators that routers made.
         tables: the worker's state.
-        frontier: event times up to this one are complete (microseconds), ``None`` before any is.
+        frontier: no row with an event time before this (microseconds) will come any more; ``None`` before any is known.
         due: rows handed back by the notificator, in time order.
     """
 
@@ -184,5 +187,5 @@ def microseconds(column: pa.Array) -> npt.NDArray[np.int64]:
     """Event times as integers; a null time counts as the beginning of time."""
     if pa.types.is_timestamp(column.type) or pa.types.is_date(column.type):
         column = column.cast(pa.timestamp("us", getattr(column.type, "tz", None))).cast(pa.int64())
-    values = column.fill_null(np.iinfo(np.int64).min) if column.null_count else column
+    values = column.fill_null(NEVER) if column.null_count else column
     return np.asarray(values.to_numpy(zero_copy_only=False), np.int64)

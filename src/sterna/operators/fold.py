@@ -75,14 +75,17 @@ class Fold(Operator):
         if not any(rows.count for rows in epoch.inputs) and (epoch.due is None or not epoch.due.num_rows):
             return None
         try:
-            result = self._call(epoch, epoch.inputs, epoch.due, epoch.tables)
+            result = self.call(epoch, epoch.inputs, epoch.due, epoch.tables)
         except FoldError:
             raise
         except Exception as error:
             raise FoldError(self._blame(epoch, error)) from error
         return self._checked(result)
 
-    def _call(self, epoch: Epoch, inputs: list[Rows], due: pa.RecordBatch | None, tables: dict[str, Table]) -> Any:
+    def call(
+        self, epoch: Epoch, inputs: list[Rows], due: pa.RecordBatch | None, tables: dict[str, Table]
+    ) -> Any:
+        """Calls the user's function with these inputs and tables."""
         edge = self.edges[0]
         handles = Tables(self, tables, edge, epoch)
         later = Later(self, tables[LATER], edge, epoch, due)
@@ -117,7 +120,11 @@ class Fold(Operator):
     def _blame(self, epoch: Epoch, error: Exception) -> str:
         text = traceback.format_exc()
         culprit = _bisect(self, epoch)
-        where = f"key {culprit[0]!r}, hash {culprit[1]:#018x}" if culprit else "no single key alone makes it raise"
+        where = (
+            f"key {culprit[0]!r}, hash {culprit[1]:#018x}"
+            if culprit
+            else "no single key alone makes it raise"
+        )
         return (
             f"the fold of operator {self.name!r} raised {type(error).__name__} in epoch {epoch.number} at worker "
             f"{epoch.worker}; {where}:\n{text}"
@@ -131,10 +138,14 @@ def _bisect(operator: Fold, epoch: Epoch) -> tuple[Any, int] | None:
 
     def raises(chosen: Any) -> bool:
         inputs = [rows.take(np.isin(rows.hashes, chosen)) for rows in epoch.inputs]
-        due = epoch.due.take(pa.array(np.flatnonzero(np.isin(due_hashes, chosen)))) if epoch.due is not None else None
+        due = (
+            epoch.due.take(pa.array(np.flatnonzero(np.isin(due_hashes, chosen))))
+            if epoch.due is not None
+            else None
+        )
         tables = {name: table.fresh() for name, table in epoch.tables.items()}
         try:
-            operator._call(epoch, inputs, due, tables)
+            operator.call(epoch, inputs, due, tables)
         except Exception:  # noqa: BLE001 - any failure of the user's code is what we look for
             return True
         return False

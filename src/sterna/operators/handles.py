@@ -6,7 +6,7 @@ a hash. Event times are in the type of the stream's time column. A missing colum
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -19,7 +19,7 @@ from sterna.state.tables import Table
 if TYPE_CHECKING:
     from sterna.operators.fold import Fold
 
-Columns = pa.Table | pa.RecordBatch
+Columns: TypeAlias = "pa.Table | pa.RecordBatch"
 
 
 class Tables:
@@ -27,7 +27,9 @@ class Tables:
 
     def __init__(self, operator: Fold, tables: dict[str, Table], edge: Edge, epoch: Epoch) -> None:
         self._handles = {
-            name: Handle(operator, name, tables[name], edge, wish.time or edge.time if wish.kind == "rows" else None)
+            name: Handle(
+                operator, name, tables[name], edge, wish.time or edge.time if wish.kind == "rows" else None
+            )
             for name, wish in operator.wishes.items()
         }
         self.epoch = epoch.number
@@ -81,7 +83,11 @@ class Handle:
         """Adds rows: key columns, value columns and the time column."""
         self._expect("rows", "append")
         hashes, columns = self._keys(rows)
-        times = np.zeros(len(hashes), np.int64) if self._time is None else microseconds(self._column(rows, self._time))
+        times = (
+            np.zeros(len(hashes), np.int64)
+            if self._time is None
+            else microseconds(self._column(rows, self._time))
+        )
         self._table.append(hashes, columns, times, self._values(rows))
 
     def delete(self, keys: Columns) -> None:
@@ -95,7 +101,8 @@ class Handle:
 
     def _keys(self, rows: Columns) -> tuple[Any, list[pa.Array]]:
         columns = [
-            normalise(self._column(rows, name).cast(self._edge.schema.field(name).type)) for name in self._edge.keys
+            normalise(self._column(rows, name).cast(self._edge.schema.field(name).type))
+            for name in self._edge.keys
         ]
         return hash_keys(columns), columns
 
@@ -126,7 +133,9 @@ class Later:
         frontier: the event-time frontier in microseconds, or ``None`` before any time is known.
     """
 
-    def __init__(self, operator: Fold, table: Table, edge: Edge, epoch: Epoch, due: pa.RecordBatch | None) -> None:
+    def __init__(
+        self, operator: Fold, table: Table, edge: Edge, epoch: Epoch, due: pa.RecordBatch | None
+    ) -> None:
         self._operator, self._table, self._edge = operator, table, edge
         self._timed = any(one.time is not None for one in operator.edges)
         self.frontier = epoch.frontier
@@ -137,7 +146,7 @@ class Later:
 
         Args:
             time: a column name of ``rows``, an array with a time for each row, or one time for all of them.
-            rows: what to hand back. A time that has passed already is due in the next epoch.
+            rows: what to hand back. A time that has passed already is due as soon as the frontier moves again.
         """
         if not self._timed:
             raise FoldError(
@@ -151,9 +160,12 @@ class Later:
             times = microseconds(pa.array(time))
         else:
             times = np.repeat(microseconds(pa.array([time])), rows.num_rows)
-        columns = [normalise(contiguous(rows.column(name)).cast(self._edge.schema.field(name).type)) for name in self._edge.keys]
+        columns = [
+            normalise(contiguous(rows.column(name)).cast(self._edge.schema.field(name).type))
+            for name in self._edge.keys
+        ]
         values = [contiguous(rows.column(item.name)).cast(item.type) for item in self._operator.later]
-        # A time at or before the frontier would never be seen again: it is due as soon as the frontier moves at all.
+        # A time at or before the frontier would never be seen again.
         fire = times if self.frontier is None else np.maximum(times, self.frontier + 1)
         self._table.append(hash_keys(columns), columns, fire, [pa.array(times), *values])
 

@@ -27,7 +27,9 @@ class Load(Operator):
     def __post_init__(self) -> None:
         spec = self.operator.tables[0]
         if spec.kind != "value":
-            raise InvalidInput(f"initial state is for operators whose first table has one row a key; {spec.name!r} has many")
+            raise InvalidInput(
+                f"initial state is for operators whose first table has one row a key; {spec.name!r} has many"
+            )
         self.name = self.operator.name
         self.tables = self.operator.tables
         self.output = pa.schema([])

@@ -95,11 +95,14 @@ class StateMachine(Operator):
             blobs = columns[0].to_pylist()
             return [pickle.loads(blob) if here else None for here, blob in zip(found, blobs, strict=True)]  # noqa: S301 - asked for by name
         if len(columns) == 1:
-            return [value if here else None for here, value in zip(found, columns[0].to_pylist(), strict=True)]
+            return [
+                value if here else None for here, value in zip(found, columns[0].to_pylist(), strict=True)
+            ]
         names = self.state.names
         values = zip(*(column.to_pylist() for column in columns), strict=True)
         return [
-            dict(zip(names, row, strict=True)) if here else None for here, row in zip(found, values, strict=True)
+            dict(zip(names, row, strict=True)) if here else None
+            for here, row in zip(found, values, strict=True)
         ]
 
     def _store(self, table: Any, distinct: Rows, found: Any, states: list[Any]) -> None:
@@ -121,7 +124,7 @@ class StateMachine(Operator):
             if len(self.state) == 1:
                 return [pa.array(values, self.state.field(0).type)]
             return [pa.array([value[item.name] for value in values], item.type) for item in self.state]
-        except (pa.ArrowException, KeyError, TypeError) as error:
+        except (pa.ArrowException, KeyError, TypeError, ValueError, OverflowError) as error:
             raise FoldError(
                 f"the fold of operator {self.name!r} returned a state that does not fit its schema "
                 f"{schema_text(self.state)}: {error}"
@@ -134,18 +137,21 @@ def rows_to_table(rows: list[Any], schema: pa.Schema, operator: str) -> pa.Table
         return None
     names = schema.names
     try:
-        if isinstance(rows[0], dict):
+        kind = type(rows[0])
+        if any(type(row) is not kind for row in rows) and issubclass(kind, dict | tuple | list):
+            raise TypeError("some outputs are dicts and others are not")
+        if issubclass(kind, dict | tuple | list) and any(len(row) != len(names) for row in rows):
+            raise ValueError(f"an output row does not have the {len(names)} columns {names}")
+        if issubclass(kind, dict):
             columns = [[row[name] for row in rows] for name in names]
-        elif isinstance(rows[0], tuple | list):
-            if any(len(row) != len(names) for row in rows):
-                raise ValueError(f"an output row does not have {len(names)} columns")
+        elif issubclass(kind, tuple | list):
             columns = [list(column) for column in zip(*rows, strict=True)]
         elif len(names) == 1:
             columns = [rows]
         else:
-            raise TypeError(f"an output is {rows[0]!r}, neither a dict nor a tuple")
+            raise TypeError(f"an output is {rows[0]!r}, neither a dict nor a tuple")  # noqa: TRY301 - reported below
         arrays = [pa.array(column, item.type) for column, item in zip(columns, schema, strict=True)]
-    except (pa.ArrowException, KeyError, TypeError, ValueError) as error:
+    except (pa.ArrowException, KeyError, TypeError, ValueError, OverflowError) as error:
         raise FoldError(
             f"the fold of operator {operator!r} returned outputs that do not fit its output schema {schema_text(schema)}: {error}"
         ) from error

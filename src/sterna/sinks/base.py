@@ -40,5 +40,5 @@ class Sink(ABC):
     def publish(self, epoch: int, parts: list[Part]) -> None:
         """Makes the output of an epoch visible; called again with the same parts after a crash."""
 
-    def forget(self, epoch: int, parts: list[Part]) -> None:
+    def forget(self, epoch: int, parts: list[Part]) -> None:  # noqa: B027 - most sinks keep nothing
         """Removes what was kept only for a replay of an epoch that can't be replayed any more."""

@@ -15,6 +15,7 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from pyspark.sql.pandas.types import from_arrow_schema
 
 from sterna.engine.crash import crash_point
 from sterna.errors import SinkError
@@ -95,8 +96,6 @@ class Staged(Sink):
             ) from error
 
     def _frame(self, parts: list[Part]) -> Any:
-        from pyspark.sql.pandas.types import from_arrow_schema
-
         schema = from_arrow_schema(self._schema)
         if not parts:
             return self._spark.createDataFrame([], schema)

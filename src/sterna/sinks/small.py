@@ -44,7 +44,9 @@ class Memory(Sink):
 
     def publish(self, epoch: int, parts: list[Part]) -> None:  # noqa: D102
         self.published += 1
-        self.epochs[epoch] = pa.Table.from_batches([_batch(part, self._schema) for part in parts], self._schema)
+        self.epochs[epoch] = pa.Table.from_batches(
+            [_batch(part, self._schema) for part in parts], self._schema
+        )
 
     def table(self) -> pa.Table:
         """All output so far, in the order of epochs."""
@@ -71,12 +73,15 @@ class Console(Sink):
 
     def publish(self, epoch: int, parts: list[Part]) -> None:  # noqa: D102
         total = sum(part["rows"] for part in parts)
-        shown = pa.Table.from_batches([_batch(part, self._schema) for part in parts], self._schema).slice(0, self._rows)
+        shown = pa.Table.from_batches([_batch(part, self._schema) for part in parts], self._schema).slice(
+            0, self._rows
+        )
         lines = [f"epoch {epoch}: {total} rows", "  " + " | ".join(self._schema.names)]
         lines += ["  " + " | ".join(str(value) for value in row.values()) for row in shown.to_pylist()]
         if total > shown.num_rows:
             lines.append(f"  … {total - shown.num_rows} more")
-        print("\n".join(lines), file=sys.stdout, flush=True)
+        sys.stdout.write("\n".join([*lines, ""]))
+        sys.stdout.flush()
 
 
 class _Nothing(TaskSink):
