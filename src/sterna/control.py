@@ -81,7 +81,13 @@ class Entry:
             if not isinstance(operator, str | None):
                 raise UpdateRefused(f"an entry's operator must be a name, not {operator!r}")
             when = _checked_when(dict(data["when"]))
-            return cls(str(data["name"]), Target.from_json(data["target"]), when, operator, str(data.get("cause", "")))
+            return cls(
+                str(data["name"]),
+                Target.from_json(data["target"]),
+                when,
+                operator,
+                str(data.get("cause", "")),
+            )
         except UpdateRefused:
             raise
         except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -119,7 +125,7 @@ def event_time(moment: datetime | str) -> EventTime:
     return EventTime(int(_instant(moment) * 1e6))
 
 
-def parse_when(at: None | int | str | datetime | EventTime) -> When:
+def parse_when(at: int | str | datetime | EventTime | None) -> When:
     """The ``when`` of an entry from what users write: nothing, an epoch, a wall-clock time, or ``event_time(...)``."""
     if at is None:
         return {}
@@ -173,7 +179,9 @@ def freeze_entries(
     for entry in sorted([*pending, *fresh], key=lambda entry: entry.name):
         names = [entry.operator] if entry.operator is not None else list(current)
         if any(name not in current for name in names):
-            refused.append((entry, f"operator {entry.operator!r} does not exist; there are {sorted(current)}"))
+            refused.append(
+                (entry, f"operator {entry.operator!r} does not exist; there are {sorted(current)}")
+            )
         elif entry.when.get("epoch", epoch) < epoch:
             refused.append((entry, f"epoch {entry.when['epoch']} is already frozen; the next one is {epoch}"))
         elif not entry.due(epoch, now, watermark):

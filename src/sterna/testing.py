@@ -189,7 +189,9 @@ class Twin:
             live = self._scan(index, worker, spec)
             owners = self.coordinator.last.configurations[operator].route(live.column("_hash").to_numpy())
             if not np.all(owners == worker):
-                raise AssertionError(f"state of {operator!r} is at worker {worker}, but belongs to {set(owners.tolist())}")
+                raise AssertionError(
+                    f"state of {operator!r} is at worker {worker}, but belongs to {set(owners.tolist())}"
+                )
             parts.append(live)
         whole = pa.concat_tables(parts)
         names = [name for name in whole.column_names if name.startswith(("k.", "v."))]
@@ -198,8 +200,9 @@ class Twin:
     def _scan(self, index: int, worker: int, spec: TableSpec) -> pa.Table:
         manifest = self.coordinator.last
         refs = manifest.state[self.flow.operators[index].name][worker].get(spec.name, [])
-        horizon = self.coordinator.horizon(index, spec.name, manifest.watermarks, manifest.watermarks)
-        return Table(spec, refs, self.cache, horizon).scan()
+        return Table(
+            spec, refs, self.cache, self.coordinator.live_horizons(manifest, index)[spec.name]
+        ).scan()
 
     def close(self) -> None:
         """Lets another twin have the checkpoint."""
@@ -244,7 +247,9 @@ class Twin:
 
     def _learn(self, seats: Seats) -> None:
         for operator, taken in zip(self.flow.operators, seats, strict=True):
-            self._known.update({(operator.name, worker): self._hosts(slot) for worker, slot in enumerate(taken)})
+            self._known.update(
+                {(operator.name, worker): self._hosts(slot) for worker, slot in enumerate(taken)}
+            )
 
     def _prepared(self, source: int, table: Partition) -> Iterator[pa.RecordBatch]:
         """Rows as Spark hands them to the router."""
@@ -277,7 +282,10 @@ class Twin:
                 self._random.shuffle(arrived)
             results.append(list(unpack(pack(apply(self.flow, task, self.cache, arrived)))))
         # Both receipts reach the driver, as when a speculative attempt is counted too.
-        return [*(message for message in results[0] if message.kind == RECEIPT and len(results) > 1), *results[-1]]
+        return [
+            *(message for message in results[0] if message.kind == RECEIPT and len(results) > 1),
+            *results[-1],
+        ]
 
     def _check_placement(self, tasks: Tasks, index: int, inbox: list[Message]) -> None:
         operator = self.flow.operators[index]
@@ -290,7 +298,9 @@ class Twin:
                 wire = next(edge for edge in operator.edges if edge.number == message.number).wire
             hashes = message.batch(wire).column(0).to_numpy(zero_copy_only=False)
             if not np.all(seats[configuration.route(hashes)] == message.slot):
-                raise AssertionError(f"epoch {tasks.epoch}: a row of {operator.name!r} was sent to the wrong worker")
+                raise AssertionError(
+                    f"epoch {tasks.epoch}: a row of {operator.name!r} was sent to the wrong worker"
+                )
 
 
 def _deliver(exchange: dict[int, list[Message]], messages: Iterable[Message]) -> None:
@@ -300,7 +310,9 @@ def _deliver(exchange: dict[int, list[Message]], messages: Iterable[Message]) ->
 
 def _combinable(flow: Dataflow) -> Combining:
     able = [operator for operator in flow.operators if operator.combined_schema() is not None]
-    return Combining(frozenset(edge.number for operator in able for edge in operator.edges if edge.source is not None))
+    return Combining(
+        frozenset(edge.number for operator in able for edge in operator.edges if edge.source is not None)
+    )
 
 
 @contextmanager
