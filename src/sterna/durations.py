@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 
 from sterna.errors import InvalidInput
@@ -36,8 +37,10 @@ def seconds(duration: str | float) -> float:
         unit = match.group(2) if match else ""
         unit = unit if unit in UNITS else unit + "s"
         if match is None or unit not in UNITS:
-            raise InvalidInput(f"{duration!r} is not a duration; write it as '10 seconds', '5 minutes' or a number of seconds")
+            raise InvalidInput(
+                f"{duration!r} is not a duration; write it as '10 seconds', '5 minutes' or a number of seconds"
+            )
         value = float(match.group(1)) * UNITS[unit]
-    if value < 0:
-        raise InvalidInput(f"a duration can't be negative: {duration!r}")
+    if not 0 <= value < math.inf:
+        raise InvalidInput(f"a duration can be neither negative nor endless: {duration!r}")
     return value
