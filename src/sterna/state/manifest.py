@@ -170,5 +170,6 @@ class Manifests:
 
     def forget(self, epochs: list[int]) -> None:
         """Removes the documents of epochs that are not retained any more."""
-        kinds = ("frozen.json", "manifest.json", "committed.json")
+        # The manifest last: as long as it is there, a start after a crash knows what is left to remove.
+        kinds = ("frozen.json", "committed.json", "manifest.json")
         self._store.delete([self._path(epoch, kind) for epoch in epochs for kind in kinds])
