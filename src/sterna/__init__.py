@@ -5,7 +5,7 @@ from __future__ import annotations
 from sterna import sinks
 from sterna.configuration import bins, rescale
 from sterna.control import event_time
-from sterna.operators.accumulators import count, first, largest, last, max, mean, min, sum  # noqa: A004
+from sterna.operators.accumulators import count, first, largest, last, max, mean, min, sum
 from sterna.operators.state_machine import pickled
 from sterna.query import Query
 from sterna.session import recommended_conf, session

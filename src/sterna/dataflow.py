@@ -36,7 +36,9 @@ class Dataflow:
     @property
     def edges(self) -> list[Edge]:
         """All edges, by number."""
-        return sorted((edge for operator in self.operators for edge in operator.edges), key=lambda edge: edge.number)
+        return sorted(
+            (edge for operator in self.operators for edge in operator.edges), key=lambda edge: edge.number
+        )
 
     @property
     def output(self) -> pa.Schema:
@@ -49,7 +51,9 @@ class Dataflow:
 
     def consumers(self, operator: int) -> list[tuple[int, Edge]]:
         """(reading operator, edge) of everything that reads an operator."""
-        return [(i, e) for i, reader in enumerate(self.operators) for e in reader.edges if e.operator == operator]
+        return [
+            (i, e) for i, reader in enumerate(self.operators) for e in reader.edges if e.operator == operator
+        ]
 
     def readers(self, source: int) -> list[tuple[int, Edge]]:
         """(reading operator, edge) of everything that reads a source."""
@@ -86,7 +90,12 @@ class Dataflow:
                 "name": operator.name,
                 "kind": type(operator).__name__,
                 "inputs": [
-                    {"source": e.source, "operator": e.operator, "keys": list(e.keys), "columns": _columns(e.schema)}
+                    {
+                        "source": e.source,
+                        "operator": e.operator,
+                        "keys": list(e.keys),
+                        "columns": _columns(e.schema),
+                    }
                     for e in operator.edges
                 ],
                 "tables": [

@@ -22,7 +22,11 @@ KEPT_EPOCHS = 3
 def tick_frame(spark: Any, store: Store) -> Any:
     """The streaming DataFrame of ticks; its rows must be thrown away."""
     store.write(f"{DIRECTORY}/_made", b"")  # a hidden file, so that the directory exists
-    return spark.readStream.schema("value string").option("ignoreMissingFiles", True).text(spark_path(store, DIRECTORY))
+    return (
+        spark.readStream.schema("value string")
+        .option("ignoreMissingFiles", True)
+        .text(spark_path(store, DIRECTORY))
+    )
 
 
 def spark_path(store: Store, path: str) -> str:
@@ -40,7 +44,9 @@ class Ticker:
         self._stop = threading.Event()
         # Those of an earlier start may still be read again, if its last epoch is replayed.
         now = epoch()
-        self._dropped = [(now, f"{DIRECTORY}/{name}") for name in store.list(DIRECTORY) if name.startswith("tick-")]
+        self._dropped = [
+            (now, f"{DIRECTORY}/{name}") for name in store.list(DIRECTORY) if name.startswith("tick-")
+        ]
         self._latest: int | None = None
         self._interval = 0.2 if store.is_local else 2.0
         self._thread = threading.Thread(target=self._run, name="sterna-ticker", daemon=True)
