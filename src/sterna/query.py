@@ -49,6 +49,7 @@ def start(
     share_host_state: bool = True,
     combine: str = "auto",
     retain: int = 16,
+    fsync: bool = False,
     local_state: str | None = None,
     spark_checkpoint: str | None = None,
     filesystem: Any = None,
@@ -71,6 +72,8 @@ def start(
         share_host_state: hand state over by reference between workers on one host.
         combine: ``auto``, or ``none``, ``router``, ``native``: whether and where rows are combined before the exchange.
         retain: for how many epochs back state stays readable with ``query.state(operator, epoch)``.
+        fsync: force local files to disk before an epoch commits. Without it, as with Spark's own checkpoints on a local disk, the death of
+            any process loses nothing, but a loss of power may. Object stores and HDFS need no such thing.
         local_state: where executors keep copies of runs if the checkpoint is not on a local disk.
         spark_checkpoint: where Spark keeps its own offsets; by default ``spark/`` below the checkpoint.
         filesystem: a ``pyarrow.fs`` filesystem, if the checkpoint is a path on it rather than a URI.
@@ -97,6 +100,7 @@ def start(
         None if idle_timeout is None else seconds(idle_timeout),
         share_host_state,
         retain,
+        fsync,
     )
     store = Store.open(checkpoint, filesystem) if filesystem is not None else Store.open(checkpoint)
     if spark_checkpoint is None and filesystem is not None and not store.is_local:

@@ -50,6 +50,7 @@ class Applying:
         configurations: for each operator, to address the outputs.
         seats: for each operator, the slot of each worker.
         horizons: for each table, the event time before which its rows have expired.
+        fsync: whether files are forced to disk before the receipt is emitted.
     """
 
     operator: int
@@ -61,6 +62,7 @@ class Applying:
     configurations: tuple[Configuration, ...]
     seats: tuple[tuple[int, ...], ...]
     horizons: dict[str, int | None]
+    fsync: bool = False
     sink: TaskSink | None = None
     late: TaskSink | None = None
 
@@ -173,7 +175,12 @@ class _Apply:
                 whole = whole.take(pa.array(np.argsort(hashes, kind="stable")))
             level = max(0, math.ceil(math.log(max(1, whole.num_rows / 50_000), 6)))
             installed = self.cache.write_split(
-                self._namer(spec.name), whole, age=2 * self.task.epoch, level=level, timed=spec.kind == "rows"
+                self._namer(spec.name),
+                whole,
+                age=2 * self.task.epoch,
+                level=level,
+                timed=spec.kind == "rows",
+                durable=self.task.fsync,
             )
             self.counts["installed"] = self.counts.get("installed", 0) + sum(ref.size for ref in installed)
             refs = refs + installed
@@ -213,7 +220,12 @@ class _Apply:
         spec = table.spec
         fresh = table.flush(
             lambda batch: self.cache.write_split(
-                self._namer(spec.name), batch, age=2 * self.task.epoch + 1, level=0, timed=spec.kind == "rows"
+                self._namer(spec.name),
+                batch,
+                age=2 * self.task.epoch + 1,
+                level=0,
+                timed=spec.kind == "rows",
+                durable=self.task.fsync,
             )
         )
         for ref in fresh:
@@ -223,7 +235,13 @@ class _Apply:
         budget = max(COMPACT_ROWS, COMPACT_FACTOR * written)
         horizon = self.task.horizons.get(spec.name)
         refs, merged = compact(
-            spec, [*table.refs, *fresh], self.cache, budget, self._namer(spec.name), horizon
+            spec,
+            [*table.refs, *fresh],
+            self.cache,
+            budget,
+            self._namer(spec.name),
+            horizon,
+            durable=self.task.fsync,
         )
         self.counts["compacted"] = self.counts.get("compacted", 0) + merged
         return refs

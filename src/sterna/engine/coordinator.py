@@ -48,6 +48,7 @@ class Options:
         idle_timeout: after so many seconds without rows an edge no longer holds the watermark back.
         share_host_state: whether workers on one host hand state over by reference.
         retain: for how many epochs back state is kept readable.
+        fsync: whether local files are forced to disk, which a loss of power needs and the death of a process does not.
     """
 
     bins: int = 4096
@@ -56,6 +57,7 @@ class Options:
     idle_timeout: float | None = None
     share_host_state: bool = True
     retain: int = 16
+    fsync: bool = False
 
 
 class Coordinator:
@@ -81,7 +83,7 @@ class Coordinator:
         self.lock = threading.RLock()
         check_format(store, flow)
         self.incarnation = Incarnation(store)
-        self.manifests = Manifests(store)
+        self.manifests = Manifests(store, durable=options.fsync)
         self.control = ControlStream(store)
         self.history = History(store)
         self.flushing = False

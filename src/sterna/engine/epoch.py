@@ -95,6 +95,7 @@ def build_tasks(
             configurations=configurations,
             seats=seats,
             horizons=horizons[index],
+            fsync=coordinator.options.fsync,
             sink=coordinator.sink.task() if index == len(flow.operators) - 1 else None,
             late=late.task() if late is not None and index == 0 else None,
         )

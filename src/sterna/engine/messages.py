@@ -1,12 +1,14 @@
-"""What goes through the exchange: a few rows, each with a binary body.
+"""What goes through the exchange: a few rows (slot, body), each body a small header and its content.
 
-A message is (slot, kind, operator, number, source, sequence, body): ``slot`` is the partition it is for, ``operator`` the operator that reads
-it. The body of rows and state is one serialised Arrow batch without its schema, which both sides know. Receipts and marks are JSON.
+A message is (kind, operator, number, source, sequence, content): ``slot`` is the partition it is for, ``operator`` the operator that reads it. The content of
+rows and state is one serialised Arrow batch without its schema, which both sides know. Receipts and marks are JSON. The row has just
+two columns because every column costs PySpark several calls into the JVM when the plan is built, in every epoch.
 """
 
 from __future__ import annotations
 
 import json
+import struct
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -23,18 +25,8 @@ MARK = 5  # "operator o at worker w sent all it has for epoch t, and its result 
 RECEIPT = 6
 LATE = 7  # rows that came too late, for the late output
 
-SCHEMA = pa.schema(
-    [
-        pa.field("slot", pa.int32()),
-        pa.field("kind", pa.int8()),
-        pa.field("operator", pa.int32()),
-        pa.field("number", pa.int32()),
-        pa.field("source", pa.int32()),
-        pa.field("sequence", pa.int32()),
-        pa.field("body", pa.binary()),
-    ]
-)
-DDL = "slot int, kind tinyint, operator int, number int, source int, sequence int, body binary"
+SCHEMA = pa.schema([pa.field("slot", pa.int32()), pa.field("body", pa.binary())])
+HEADER = struct.Struct("<iiiiiixxxxxxxx")  # 32 bytes, so that the Arrow content behind it stays aligned
 
 CHUNK_BYTES = 16 << 20
 """About how large a body may become: large enough to be cheap, small enough to stream."""
@@ -53,17 +45,27 @@ class Message:
     body: Any = b""
 
     def json(self) -> Any:
-        """The body of a receipt, mark or statistics message."""
+        """The content of a receipt, mark or statistics message."""
         return json.loads(bytes(self.body))
 
     def batch(self, schema: pa.Schema) -> pa.RecordBatch:
-        """The body of rows or state."""
+        """The content of rows or state."""
         return pa.ipc.read_record_batch(pa.py_buffer(self.body), schema)
+
+    def header(self) -> bytes:
+        """What precedes the content in the row's body."""
+        return HEADER.pack(self.slot, self.kind, self.operator, self.number, self.source, self.sequence)
 
 
 def json_body(data: Any) -> bytes:
-    """A JSON body."""
+    """A JSON content."""
     return json.dumps(data, separators=(",", ":")).encode()
+
+
+def parse(body: Any) -> Message:
+    """The message in a row's body; its content is a view, not a copy."""
+    buffer = pa.py_buffer(body)
+    return Message(*HEADER.unpack(memoryview(buffer)[: HEADER.size]), body=buffer[HEADER.size :])
 
 
 def pack(messages: Iterable[Message]) -> Iterator[pa.RecordBatch]:
@@ -81,22 +83,16 @@ def pack(messages: Iterable[Message]) -> Iterator[pa.RecordBatch]:
 
 
 def _packed(held: list[Message]) -> pa.RecordBatch:
-    columns = [pa.array([getattr(m, item.name) for m in held], item.type) for item in list(SCHEMA)[:-1]]
-    # The binary column from its buffers: one copy of each body, and bodies may be any kind of buffer.
+    # The binary column from its buffers: one copy of each content, which may be any kind of buffer.
     offsets = np.zeros(len(held) + 1, np.int32)
-    np.cumsum([len(m.body) for m in held], out=offsets[1:])
-    data = pa.py_buffer(b"".join(m.body for m in held))
-    columns.append(pa.Array.from_buffers(pa.binary(), len(held), [None, pa.py_buffer(offsets), data]))
-    return pa.RecordBatch.from_arrays(columns, schema=SCHEMA)
+    np.cumsum([HEADER.size + len(m.body) for m in held], out=offsets[1:])
+    data = pa.py_buffer(b"".join(part for m in held for part in (m.header(), m.body)))
+    bodies = pa.Array.from_buffers(pa.binary(), len(held), [None, pa.py_buffer(offsets), data])
+    return pa.RecordBatch.from_arrays([pa.array([m.slot for m in held], pa.int32()), bodies], schema=SCHEMA)
 
 
 def unpack(batches: Iterable[pa.RecordBatch]) -> Iterator[Message]:
-    """The messages in Arrow batches; bodies are views, not copies."""
+    """The messages in Arrow batches."""
     for batch in batches:
-        heads = [batch.column(name).to_pylist() for name in SCHEMA.names[:-1]]
-        bodies = batch.column("body")
-        for row, (slot, kind, operator, number, source, sequence) in enumerate(zip(*heads, strict=True)):
-            if kind is None:  # the empty side of the join that pins a slot
-                continue
-            body = bodies[row].as_buffer()
-            yield Message(slot, kind, operator, number, source, sequence, b"" if body is None else body)
+        for body in batch.column("body"):
+            yield parse(body.as_buffer())

@@ -18,7 +18,7 @@ import pyarrow as pa
 from sterna.configuration import Configuration
 from sterna.dataflow import Dataflow
 from sterna.engine.messages import COMBINED, LATE, ROWS, STATS, Message, json_body
-from sterna.operators.base import NEVER, Edge, Rows, microseconds
+from sterna.operators.base import NEVER, Edge, Rows, hash_name, microseconds
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,7 @@ def split(rows: Rows, configuration: Configuration) -> Iterator[tuple[int, Rows]
 
 
 def _rows(batch: pa.RecordBatch, source: int, edge: Edge, task: Routing, flow: Dataflow) -> Rows:
-    hashes = batch.column(f"_hash{edge.number}").to_numpy(zero_copy_only=False).view(np.uint64)
+    hashes = batch.column(hash_name(edge)).to_numpy(zero_copy_only=False).view(np.uint64)
     schema = edge.schema
     if edge.number in task.native:
         combined = flow.operators[flow.reader(edge)].combined_schema()

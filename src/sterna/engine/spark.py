@@ -11,7 +11,6 @@ session: it would merge the slots. A failed task fails the job, and the error th
 
 from __future__ import annotations
 
-import json
 import re
 from collections import defaultdict
 from collections.abc import Iterator
@@ -19,14 +18,15 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import functions as F
-from pyspark.sql.types import DoubleType, FloatType
+from pyspark.sql.types import BinaryType, DoubleType, FloatType, IntegerType, StructField, StructType
 
 from sterna.dataflow import Dataflow
 from sterna.engine.epoch import Tasks
-from sterna.engine.messages import DDL, HELLO
+from sterna.engine.messages import HELLO, Message, parse
 from sterna.engine.process import ApplyTask, ExtractTask, RouteTask, ship
 from sterna.errors import FoldError, InvalidInput, StateError, SternaError
 from sterna.operators.aggregate import Aggregate
+from sterna.operators.base import hash_name
 from sterna.state.store import Store
 
 if TYPE_CHECKING:
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from sterna.engine.placement import Pinned, Placer
 
 ARROW_ROWS = 1 << 17
+SPARK_SCHEMA = StructType([StructField("slot", IntegerType()), StructField("body", BinaryType())])
 SETTINGS = (
     "spark.sql.adaptive.enabled",
     "spark.sql.execution.arrow.maxRecordsPerBatch",
@@ -57,18 +58,18 @@ class SparkRunner:
         spark = batch.sparkSession
         slots = max(tasks.workers)
         self._configure(spark, slots)
-        routed = self._source(batch, tasks).mapInArrow(RouteTask(self._shared, tasks.routing), DDL)
+        routed = self._source(batch, tasks).mapInArrow(RouteTask(self._shared, tasks.routing), SPARK_SCHEMA)
         frame = routed.union(self._hello_rows(spark, tasks))
         for index, task in enumerate(tasks.applying):
             extractions = tasks.extractions[index]
             if extractions:
                 frame = frame.union(self._extraction(spark, tasks, index))
-            frame = self._exchange(frame, slots).mapInArrow(ApplyTask(self._shared, task), DDL)
+            frame = self._exchange(frame, slots).mapInArrow(ApplyTask(self._shared, task), SPARK_SCHEMA)
         try:
-            rows = frame.select("body").collect()
+            rows = frame.collect()
         except Exception as error:
             raise translated(error) from error
-        return [json.loads(bytes(row[0])) for row in rows]
+        return [parse(row[1]).json() for row in rows]
 
     def _configure(self, spark: SparkSession, slots: int) -> None:
         if self._prepared == slots:
@@ -80,42 +81,33 @@ class SparkRunner:
 
     def _source(self, batch: DataFrame, tasks: Tasks) -> DataFrame:
         """The rows of all sources with a hash for each edge, or Spark's own partial aggregates of them."""
-        native = tasks.routing.native
-        edges = [edge for edge in self.flow.edges if edge.source is not None]
-        if native:
-            (edge,) = edges
-            operator = self.flow.operators[self.flow.reader(edge)]
-            assert isinstance(operator, Aggregate)
-            functions = operator.native()
-            assert functions is not None
-            aggregates = [
-                _native(function, column if column == "*" else self.flow.wire_name(0, column)).alias(
-                    f"a{position}"
-                )
-                for position, (_, function, column) in enumerate(functions)
-            ]
-            batch = batch.groupBy(*[self.flow.wire_name(0, key) for key in edge.keys]).agg(*aggregates)
-        hashes = [
-            F.xxhash64(*[self.flow.wire_name(edge.source or 0, key) for key in edge.keys]).alias(
-                f"_hash{edge.number}"
+        if not tasks.routing.native:
+            return batch
+        (edge,) = (edge for edge in self.flow.edges if edge.source is not None)
+        operator = self.flow.operators[self.flow.reader(edge)]
+        assert isinstance(operator, Aggregate)
+        functions = operator.native()
+        assert functions is not None
+        aggregates = [
+            _native(function, column if column == "*" else self.flow.wire_name(0, column)).alias(
+                f"a{position}"
             )
-            for edge in edges
+            for position, (_, function, column) in enumerate(functions)
         ]
-        return batch.select(*hashes, "*")
+        keys = [self.flow.wire_name(0, key) for key in edge.keys]
+        return batch.groupBy(hash_name(edge), *keys).agg(*aggregates)
 
     def _hello_rows(self, spark: SparkSession, tasks: Tasks) -> DataFrame:
         key = (tasks.routing.seats, tasks.workers)
         if self._hello is None or self._hello[0] != key:
-            values = ", ".join(
-                f"({tasks.routing.seats[index][worker]}, {index}, {worker})"
+            hellos = [
+                Message(tasks.routing.seats[index][worker], HELLO, index, worker)
                 for index, workers in enumerate(tasks.workers)
                 for worker in range(workers)
-            )
-            frame = spark.sql(
-                f"SELECT slot, CAST({HELLO} AS TINYINT) AS kind, operator, number, 0 AS source, 0 AS sequence, "  # noqa: S608
-                f"CAST('' AS BINARY) AS body FROM VALUES {values} AS t(slot, operator, number)"
-            ).coalesce(1)
-            self._hello = (key, frame)
+            ]
+            values = ", ".join(f"({m.slot}, X'{m.header().hex()}')" for m in hellos)
+            frame = spark.sql(f"SELECT slot, body FROM VALUES {values} AS t(slot, body)")  # noqa: S608 - our own numbers
+            self._hello = (key, frame.coalesce(1))
         return self._hello[1]
 
     def _extraction(self, spark: SparkSession, tasks: Tasks, index: int) -> DataFrame:
@@ -131,8 +123,8 @@ class SparkRunner:
             self._shared, extractions, dict(by_row), tasks.routing.seats[index], tasks.horizons[index]
         )
         if self._pinned is not None:
-            return self._pinned.slots().mapInArrow(task, DDL)
-        return spark.range(0, len(extractions), 1, len(extractions)).mapInArrow(task, DDL)
+            return self._pinned.slots().mapInArrow(task, SPARK_SCHEMA)
+        return spark.range(0, len(extractions), 1, len(extractions)).mapInArrow(task, SPARK_SCHEMA)
 
     @property
     def _pinned(self) -> Pinned | None:
@@ -159,17 +151,21 @@ def settings_kept(spark: SparkSession) -> Iterator[None]:
 
 
 def source_columns(frame: DataFrame, source: int, flow: Dataflow) -> list[Column]:
-    """The columns of a source that its readers need, as ``<source>.<name>``, keys normalised."""
+    """The columns of a source that its readers need, under their wire names, keys normalised, and a hash for each edge."""
     keys = {key for _, edge in flow.readers(source) for key in edge.keys}
-    out = []
+    columns = {}
     for name in flow.needed(source):
         column = F.col("`" + name.replace("`", "``") + "`")
         kind = frame.schema[name].dataType
         if name in keys and isinstance(kind, DoubleType | FloatType):
             zero = F.lit(0.0).cast(kind)
             column = F.when(F.isnan(column), F.lit(float("nan")).cast(kind)).otherwise(column + zero)
-        out.append(column.alias(flow.wire_name(source, name)))
-    return out
+        columns[name] = column
+    hashes = [
+        F.xxhash64(*[columns[key] for key in edge.keys]).alias(hash_name(edge))
+        for _, edge in flow.readers(source)
+    ]
+    return [*hashes, *(column.alias(flow.wire_name(source, name)) for name, column in columns.items())]
 
 
 def unioned(frames: list[DataFrame], flow: Dataflow, tick: DataFrame | None) -> DataFrame:

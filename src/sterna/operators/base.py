@@ -65,6 +65,11 @@ class Edge:
         return Rows(hashes, pa.RecordBatch.from_arrays(columns, schema=self.schema))
 
 
+def hash_name(edge: Edge) -> str:
+    """What the column with an edge's hashes is called between a source and the router."""
+    return f"_hash{edge.number}"
+
+
 @dataclass(frozen=True)
 class Rows:
     """Rows with the hashes of their keys."""

@@ -112,8 +112,8 @@ class Manifest:
 class Manifests:
     """The documents of all retained epochs."""
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
+    def __init__(self, store: Store, *, durable: bool = False) -> None:
+        self._store, self._durable = store, durable
 
     @staticmethod
     def _path(epoch: int, what: str) -> str:
@@ -144,13 +144,13 @@ class Manifests:
     def prepare(self, manifest: Manifest) -> None:
         """Makes a manifest durable."""
         self._store.write_document(
-            self._path(manifest.epoch, "manifest.json"), manifest.to_json(), durable=True
+            self._path(manifest.epoch, "manifest.json"), manifest.to_json(), durable=self._durable
         )
 
     def commit(self, epoch: int, incarnation: int) -> None:
         """Marks an epoch as committed."""
         self._store.write_document(
-            self._path(epoch, "committed.json"), {"incarnation": incarnation}, durable=True
+            self._path(epoch, "committed.json"), {"incarnation": incarnation}, durable=self._durable
         )
 
     def committed(self, epoch: int) -> bool:
@@ -159,7 +159,7 @@ class Manifests:
 
     def freeze(self, epoch: int, decision: dict[str, Any]) -> None:
         """Makes a decision durable."""
-        self._store.write_document(self._path(epoch, "frozen.json"), decision, durable=True)
+        self._store.write_document(self._path(epoch, "frozen.json"), decision, durable=self._durable)
 
     def frozen(self, epoch: int) -> dict[str, Any] | None:
         """The decision of an epoch, if it is frozen."""
