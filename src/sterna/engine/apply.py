@@ -192,7 +192,8 @@ class _Apply:
         due = None
         if self.operator.notifies and self.task.frontier is not None:
             due = tables[LATER].due(self.task.previous, self.task.frontier)
-        epoch = Epoch(self.task.epoch, self.worker, inputs, combined, tables, self.task.frontier, due)
+        bits = self.task.configurations[self.task.operator].bits
+        epoch = Epoch(self.task.epoch, self.worker, inputs, combined, tables, self.task.frontier, due, bits)
         self.counts["rows"] = sum(rows.count for rows in inputs) + (combined.count if combined else 0)
         output = self.operator.apply(epoch)
         self.counts.update(epoch.counters)

@@ -124,6 +124,8 @@ class Epoch:
         tables: the worker's state.
         frontier: no row with an event time before this (microseconds) will come any more; ``None`` before any is known.
         due: rows handed back by the notificator, in time order.
+        bits: k, for 2^k bins.
+        counters: what the operator wants to report, by name.
     """
 
     number: int
@@ -133,7 +135,12 @@ class Epoch:
     tables: dict[str, Table]
     frontier: int | None
     due: pa.RecordBatch | None = None
+    bits: int = 0
     counters: dict[str, int] = field(default_factory=dict)
+
+    def bin(self, hash_: int) -> int:
+        """The bin of a hash, for messages."""
+        return int(hash_) >> (64 - self.bits)
 
 
 class Operator(ABC):

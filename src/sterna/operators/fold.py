@@ -5,7 +5,7 @@ deterministic order (time, source partition, sequence), the operator's state tab
 the declared output schema (columns in any order), or ``None``. ``rows`` may be empty while notifications are due.
 
 If the fold raises, the failing key is looked for by calling it again on parts of the input, and the epoch fails with a
-``FoldError`` that names operator, worker, bin hash and key and carries the user's traceback.
+``FoldError`` that names operator, worker, bin and key and carries the user's traceback.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ class Fold(Operator):
         text = traceback.format_exc()
         culprit = _bisect(self, epoch)
         where = (
-            f"key {culprit[0]!r}, hash {culprit[1]:#018x}"
+            f"bin {epoch.bin(culprit[1])}, key {culprit[0]!r}, hash {culprit[1]:#018x}"
             if culprit
             else "no single key alone makes it raise"
         )

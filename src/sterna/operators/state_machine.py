@@ -3,7 +3,7 @@
 ``fold(key, record, state)`` gets the key (a scalar, or a tuple for several key columns), the record as a dict, and the key's
 state (``None`` if there is none; a scalar for a state of one column, otherwise a dict). It returns ``(state, outputs)``:
 a state of ``None`` drops the key; outputs is a list of dicts, tuples, or scalars where the output has one column. If the fold raises, the
-epoch fails with ``FoldError`` naming the key, the hash's bin and the record's position, and carrying the user's traceback.
+epoch fails with ``FoldError`` naming the bin and the key, and carrying the user's traceback.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class StateMachine(Operator):
     def _blame(self, epoch: Epoch, key: Any, hash_: Any, error: Exception) -> str:
         return (
             f"the fold of operator {self.name!r} raised {type(error).__name__} in epoch {epoch.number} at worker "
-            f"{epoch.worker}, key {key!r}, hash {int(hash_):#018x}:\n{traceback.format_exc()}"
+            f"{epoch.worker}, bin {epoch.bin(hash_)}, key {key!r}, hash {int(hash_):#018x}:\n{traceback.format_exc()}"
         )
 
     def _load(self, found: Any, columns: list[pa.Array]) -> list[Any]:
