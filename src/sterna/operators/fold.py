@@ -24,7 +24,8 @@ from sterna.operators.handles import Later, Tables
 from sterna.operators.state_machine import schema_text
 from sterna.state.tables import Table, TableSpec
 
-AT = "at"
+AT = "_at"
+"""The column of the table of pending notifications that holds the time they were asked for."""
 
 
 @dataclass(frozen=True)

@@ -129,7 +129,8 @@ class Later:
     """The notificator: hands rows back when the event-time frontier passes a time.
 
     Attributes:
-        due: the rows whose time has come, in time order: key columns, the declared columns, and ``at``.
+        due: the rows whose time has come, in time order: key columns, the declared columns, and ``at``, the time that was asked for
+            (``_at`` where a column of the stream is called ``at``).
         frontier: the event-time frontier in microseconds, or ``None`` before any time is known.
     """
 
@@ -178,7 +179,11 @@ class Later:
             columns[item.name] = due.column(f"k.{item.name}") if due is not None else pa.array([], item.type)
         for item in spec.values:
             column = due.column(f"v.{item.name}") if due is not None else pa.array([], item.type)
-            columns[item.name] = _as_time(column, kind) if item.name == "at" else column
+            if item.name != "_at":
+                columns[item.name] = column
+                continue
+            taken = "at" in spec.keys.names or "at" in spec.values.names
+            columns["_at" if taken else "at"] = _as_time(column, kind)
         return pa.table(columns)
 
 
