@@ -20,10 +20,19 @@ from sterna.operators.base import Edge, Operator
 
 @dataclass(frozen=True)
 class Dataflow:
-    """Operators in topological order; the last one's outputs go to the sink."""
+    """Operators in topological order; the last one's outputs go to the sink.
+
+    Attributes:
+        operators: the operators.
+        sources: how many sources there are.
+        derived: sources that are made of an operator's outputs by a DataFrame function, numbered after the real ones: that operator's index.
+        final: the schema of what reaches the sink, if a DataFrame function stands before it.
+    """
 
     operators: tuple[Operator, ...]
     sources: int
+    derived: tuple[int, ...] = ()
+    final: pa.Schema | None = None
 
     def __post_init__(self) -> None:
         names = [operator.name for operator in self.operators]
@@ -43,7 +52,7 @@ class Dataflow:
     @property
     def output(self) -> pa.Schema:
         """The schema of what reaches the sink."""
-        return self.operators[-1].output
+        return self.operators[-1].output if self.final is None else self.final
 
     def reader(self, edge: Edge) -> int:
         """The index of the operator that reads an edge."""
@@ -69,12 +78,42 @@ class Dataflow:
 
     def depth(self, operator: int) -> int:
         """How many operators lie before this one on the longest way from a source."""
-        above = [self.depth(e.operator) + 1 for e in self.operators[operator].edges if e.operator is not None]
-        return max(above, default=0)
+        origins = [self.origin(edge) for edge in self.operators[operator].edges]
+        return max((self.depth(origin) + 1 for origin in origins if origin is not None), default=0)
+
+    def origin(self, edge: Edge) -> int | None:
+        """The operator whose outputs an edge carries, through a DataFrame function or not; ``None`` for a real source."""
+        if edge.source is not None and edge.source >= self.sources:
+            return self.derived[edge.source - self.sources]
+        return edge.operator
+
+    def phase(self, operator: int) -> int:
+        """Which of the epoch's Spark jobs an operator runs in: a new one after each DataFrame function on the way to it."""
+        phases = [0]
+        for edge in self.operators[operator].edges:
+            origin = self.origin(edge)
+            if origin is not None:
+                phases.append(self.phase(origin) + (edge.source is not None))
+        return max(phases)
+
+    def phases(self) -> list[list[int]]:
+        """The operators of each phase, in order."""
+        numbers = [self.phase(index) for index in range(len(self.operators))]
+        return [
+            [i for i, number in enumerate(numbers) if number == phase] for phase in range(max(numbers) + 1)
+        ]
+
+    def staged(self, operator: int) -> bool:
+        """Whether an operator's outputs are written down for a DataFrame function."""
+        return operator in self.derived or (self.final is not None and operator == len(self.operators) - 1)
 
     def timed_edges(self) -> list[Edge]:
         """The edges from sources that carry event time."""
-        return [edge for edge in self.edges if edge.source is not None and edge.time is not None]
+        return [
+            edge
+            for edge in self.edges
+            if edge.source is not None and edge.time and edge.source < self.sources
+        ]
 
     def index(self, name: str) -> int:
         """The index of an operator by name."""

@@ -23,9 +23,10 @@ from sterna.engine.epoch import Combining, Tasks, run_epoch
 from sterna.engine.initial import load_initial_state
 from sterna.engine.placement import Placer
 from sterna.engine.reading import state_frame
-from sterna.engine.spark import SparkRunner, unioned
+from sterna.engine.spark import Functions, SparkRunner, unioned
 from sterna.errors import InvalidInput, SternaError
 from sterna.sinks import Sink, as_sink, noop
+from sterna.sinks.files import BETWEEN, sweep
 from sterna.sources.tick import Ticker, spark_path, tick_frame
 from sterna.state.store import Store
 from sterna.stream import Stream
@@ -79,7 +80,7 @@ def start(
         filesystem: a ``pyarrow.fs`` filesystem, if the checkpoint is a path on it rather than a URI.
         query_name: the name of Spark's query.
     """
-    flow, frames = stream.dataflow()
+    flow, frames, functions = stream.dataflow()
     spark = stream.spark
     bits_of(bins)
     count = check_workers(workers if workers is not None else spark.sparkContext.defaultParallelism)
@@ -110,6 +111,7 @@ def start(
     query = Query(
         flow,
         frames,
+        functions,
         Coordinator(store, flow, options, as_sink(sink or noop()), as_sink(late) if late else None),
         trigger=dict(trigger or {"processingTime": "0 seconds"}),
         combine=combine,
@@ -133,6 +135,7 @@ class Query:
         self,
         flow: Dataflow,
         frames: list[Any],
+        functions: Functions,
         coordinator: Coordinator,
         *,
         trigger: dict[str, Any],
@@ -149,7 +152,7 @@ class Query:
         ansi = self._spark.conf.get("spark.sql.ansi.enabled", "true") == "true"
         self._combiner = Combiner(flow, combine, ansi)
         self._placer = Placer(self._spark, flow)
-        self._runner = SparkRunner(flow, coordinator.store, local, self._placer)
+        self._runner = SparkRunner(flow, coordinator.store, local, self._placer, functions)
         self._ticker = Ticker(coordinator.store, coordinator.wants_epoch, lambda: coordinator.frozen)
         self._failure: BaseException | None = None
         self._ended = threading.Event()
@@ -164,6 +167,7 @@ class Query:
         """Called once by ``start``."""
         coordinator = self._coordinator
         number = coordinator.incarnation.number
+        sweep(coordinator.store, BETWEEN, number)
         coordinator.sink.open(coordinator.store, self.flow.output, self._spark, number)
         if coordinator.late is not None:
             coordinator.late.open(coordinator.store, self.flow.timed_edges()[0].schema, self._spark, number)

@@ -11,9 +11,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+from pyspark.sql.pandas.types import from_arrow_schema
 
 from sterna.dataflow import Dataflow
 from sterna.durations import seconds
+from sterna.engine.spark import Functions
 from sterna.errors import InvalidInput
 from sterna.operators.accumulators import Aggregate as Function
 from sterna.operators.aggregate import Aggregate
@@ -58,30 +60,39 @@ class _Stateful:
     columns: tuple[str, ...] | None = None
 
 
+@dataclass(frozen=True)
+class _Transformed:
+    """The outputs of an operator, changed by a DataFrame function."""
+
+    stream: Stream
+    function: Callable[[Any], Any]
+
+
 class Stream:
     """Rows: of a source, or the outputs of an operator."""
 
-    def __init__(self, origin: _Source | _Stateful, schema: pa.Schema) -> None:
+    def __init__(self, origin: _Source | _Stateful | _Transformed, schema: pa.Schema) -> None:
         self.origin, self.schema = origin, schema
 
     @property
     def spark(self) -> SparkSession:
         """The session of the source."""
         origin = self.origin
-        while isinstance(origin, _Stateful):
-            origin = origin.inputs[0].stream.origin
+        while not isinstance(origin, _Source):
+            origin = (origin.stream if isinstance(origin, _Transformed) else origin.inputs[0].stream).origin
         session: SparkSession = origin.frame.sparkSession
         return session
 
     def transform(self, function: Callable[[DataFrame], DataFrame]) -> Stream:
-        """Applies any stateless DataFrame -> DataFrame function."""
-        if isinstance(self.origin, _Stateful):
-            raise InvalidInput(
-                "transform() works on sources, before the first stateful operator; to change the outputs of an operator, do it in the fold, "
-                "or in a sink (df, epoch)"
-            )
-        changed = function(self.origin.frame)
-        return read(changed)
+        """Applies any stateless DataFrame -> DataFrame function.
+
+        After a stateful operator it gets that operator's outputs of one epoch, and what follows it runs as a Spark job of its own.
+        """
+        if isinstance(self.origin, _Source):
+            return read(function(self.origin.frame))
+        # Tried on no rows, to know what comes out.
+        tried = function(self.spark.createDataFrame([], from_arrow_schema(self.schema)))
+        return Stream(_Transformed(self, function), of_frame(tried))
 
     def key_by(self, *columns: str, time: str | None = None) -> KeyedStream:
         """Says which columns state belongs to, and which column is event time.
@@ -115,8 +126,8 @@ class Stream:
             raise InvalidInput(f"{name!r} is not a name: use letters, digits, - and _")
         return Stream(replace(self.origin, name=name), self.schema)
 
-    def dataflow(self) -> tuple[Dataflow, list[Any]]:
-        """The graph that ends in this stream, and its source DataFrames."""
+    def dataflow(self) -> tuple[Dataflow, list[Any], Functions]:
+        """The graph that ends in this stream, its source DataFrames, and the DataFrame functions inside it."""
         return _Builder().build(self)
 
     def start(self, **options: Any) -> Query:
@@ -293,40 +304,98 @@ class _Builder:
     """Numbers sources, edges and operators, each once, in topological order."""
 
     def __init__(self) -> None:
-        self._sources: list[Any] = []
-        self._operators: list[Operator] = []
+        self._frames: list[Any] = []
+        self._derived: list[tuple[int, Callable[[Any], Any]]] = []
+        self._operators: list[tuple[str, _Stateful, list[Edge]]] = []
+        self._phases: list[int] = []
         self._numbers: dict[int, int] = {}
         self._names: dict[str, int] = {}
         self._edges = 0
 
-    def build(self, stream: Stream) -> tuple[Dataflow, list[Any]]:
-        if not isinstance(stream.origin, _Stateful):
+    def build(self, stream: Stream) -> tuple[Dataflow, list[Any], Functions]:
+        origin, final, schema = stream.origin, None, None
+        if isinstance(origin, _Transformed):
+            last, final = _unwound(origin)
+            origin, schema = last.origin, stream.schema
+        if not isinstance(origin, _Stateful):
             raise InvalidInput("the dataflow has no stateful operator; use plain Structured Streaming for it")
-        self._operator(stream.origin)
-        return Dataflow(tuple(self._operators), len(self._sources)), self._sources
+        self._operator(origin)
+        # Derived sources are numbered after the real ones, whose number is known only now.
+        operators = tuple(
+            node.build(name, tuple(self._settled(edge) for edge in edges))
+            for name, node, edges in self._operators
+        )
+        flow = Dataflow(
+            operators, len(self._frames), tuple(operator for operator, _ in self._derived), schema
+        )
+        return flow, self._frames, Functions(tuple(function for _, function in self._derived), final)
+
+    def _settled(self, edge: Edge) -> Edge:
+        if edge.source is None or edge.source >= 0:
+            return edge
+        return replace(edge, source=len(self._frames) + (-1 - edge.source))
 
     def _source(self, source: _Source) -> int:
-        for index, frame in enumerate(self._sources):
+        for index, frame in enumerate(self._frames):
             if frame is source.frame:
                 return index
-        self._sources.append(source.frame)
-        return len(self._sources) - 1
+        self._frames.append(source.frame)
+        return len(self._frames) - 1
 
     def _operator(self, node: _Stateful) -> int:
         if id(node) in self._numbers:
             return self._numbers[id(node)]
-        edges = []
+        origins: list[tuple[int | None, int | None, Callable[[Any], Any] | None]] = []
+        phase = 0
         for one in node.inputs:
             origin = one.stream.origin
-            source = self._source(origin) if isinstance(origin, _Source) else None
-            operator = self._operator(origin) if isinstance(origin, _Stateful) else None
-            edges.append(Edge(-1, source, operator, one.keys, one.time, _only(one.schema, node.columns)))
-        numbered = tuple(replace(edge, number=self._edges + i) for i, edge in enumerate(edges))
-        self._edges += len(edges)
+            if isinstance(origin, _Source):
+                origins.append((self._source(origin), None, None))
+                continue
+            function = None
+            if isinstance(origin, _Transformed):
+                last, function = _unwound(origin)
+                origin = last.origin
+            assert isinstance(origin, _Stateful)
+            number = self._operator(origin)
+            phase = max(phase, self._phases[number] + (function is not None))
+            origins.append((None, number, function))
+        edges = []
+        for one, (read_source, read_operator, function) in zip(node.inputs, origins, strict=True):
+            source, operator = read_source, read_operator
+            if operator is not None and (function is not None or self._phases[operator] < phase):
+                # What crosses into a later job is written down in between, changed or not.
+                self._derived.append((operator, function or _unchanged))
+                source, operator = -len(self._derived), None
+            edges.append(
+                Edge(self._edges, source, operator, one.keys, one.time, _only(one.schema, node.columns))
+            )
+            self._edges += 1
         name = node.name
         if name is None:
             self._names[node.kind] = self._names.get(node.kind, 0) + 1
             name = node.kind if self._names[node.kind] == 1 else f"{node.kind}-{self._names[node.kind]}"
-        self._operators.append(node.build(name, numbered))
+        self._operators.append((name, node, edges))
+        self._phases.append(phase)
         self._numbers[id(node)] = len(self._operators) - 1
         return self._numbers[id(node)]
+
+
+def _unchanged(frame: Any) -> Any:
+    return frame
+
+
+def _unwound(origin: _Transformed) -> tuple[Stream, Callable[[Any], Any]]:
+    """The operator's stream under a chain of transforms, and these as one function."""
+    functions = [origin.function]
+    stream = origin.stream
+    while isinstance(stream.origin, _Transformed):
+        functions.append(stream.origin.function)
+        stream = stream.origin.stream
+
+    def whole(frame: Any) -> Any:
+        for function in reversed(functions):
+            frame = function(frame)
+        return frame
+
+    return stream, whole

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from datetime import datetime
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 from unittest import mock
 
 import numpy as np
@@ -32,7 +32,7 @@ from sterna.engine.messages import COMBINED, HELLO, RECEIPT, ROWS, Message, pack
 from sterna.engine.route import route
 from sterna.hashing import Hashes, hash_keys, normalise
 from sterna.operators import base, handles
-from sterna.operators.base import contiguous
+from sterna.operators.base import contiguous, hash_name
 from sterna.sinks.base import Sink
 from sterna.state.manifest import Manifest
 from sterna.state.runs import RunCache
@@ -43,7 +43,7 @@ from sterna.state.tables import Table
 __all__ = ["POINTS", "Clock", "Crash", "Twin", "crashing"]
 
 POINTS = crash.POINTS
-Partition = pa.Table
+Partition: TypeAlias = pa.Table
 Hasher = Callable[[Sequence[Any]], Hashes]
 
 
@@ -58,6 +58,7 @@ class Clock:
         self.now = now
 
     def __call__(self) -> float:
+        """The time."""
         return self.now
 
     def move(self, seconds: float) -> None:
@@ -256,7 +257,7 @@ class Twin:
         columns: dict[str, Any] = {"_source": pa.array(np.full(table.num_rows, source, np.int32))}
         for _, edge in self.flow.readers(source):
             keys = [normalise(contiguous(table.column(key))) for key in edge.keys]
-            columns[f"_hash{edge.number}"] = pa.array(self._hashes(keys).view(np.int64))
+            columns[hash_name(edge)] = pa.array(self._hashes(keys).view(np.int64))
             for item in edge.schema:
                 column = contiguous(table.column(item.name))
                 wire = self.flow.wire_name(source, item.name)

@@ -38,7 +38,9 @@ def advance(
     >>> advance({0: Progress(100, 9.0), 1: Progress(50, 0.0)}, 40, 10, 5.0, 9.0)
     90
     """
-    awake = [p for p in progress.values() if idle is None or now - p.seen <= idle]
+    # The edge that had rows last is never idle: when all are silent, it is the one that the others need not wait for.
+    last = max((p.seen for p in progress.values()), default=now)
+    awake = [p for p in progress.values() if idle is None or p.seen == last or now - p.seen <= idle]
     if not awake or any(p.newest is None for p in awake):
         return previous
     least = min(p.newest for p in awake if p.newest is not None) - delay

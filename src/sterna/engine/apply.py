@@ -64,6 +64,7 @@ class Applying:
     horizons: dict[str, int | None]
     fsync: bool = False
     sink: TaskSink | None = None
+    stage: TaskSink | None = None
     late: TaskSink | None = None
 
 
@@ -265,6 +266,9 @@ class _Apply:
         for reader in sorted({reader for reader, _ in consumers}):
             for slot in self.task.seats[reader][: self.task.configurations[reader].workers]:
                 yield Message(slot, kinds.MARK, reader, self.task.operator, self.worker, body=digest.encode())
+        if self.task.stage is not None and whole is not None:
+            attempt = f"i{self.task.incarnation}-{self.attempt}"
+            self.counts["stage"] = self.task.stage.write(whole, self.task.epoch, self.worker, attempt)
         sink = self.task.sink
         if sink is not None and self.task.operator == len(self.flow.operators) - 1 and whole is not None:
             self.counts["part"] = sink.write(

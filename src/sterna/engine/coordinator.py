@@ -29,6 +29,7 @@ from sterna.engine.decision import Decision
 from sterna.engine.fencing import Incarnation
 from sterna.engine.plans import OperatorPlan, plan_operator
 from sterna.engine.receipts import check_receipts
+from sterna.engine.route import merge_stats
 from sterna.errors import CheckpointError, UpdateRefused
 from sterna.history import History
 from sterna.sinks.base import Sink
@@ -271,7 +272,6 @@ class Coordinator:
         state: dict[str, Any] = {name: {} for name in names}
         hosts: dict[str, dict[int, str]] = {name: {} for name in names}
         due: dict[str, int | None] = {}
-        routed: dict[str, Any] = {}
         for (index, worker), receipt in receipts.items():
             state[names[index]][worker] = {
                 table: [RunRef.from_list(ref) for ref in refs] for table, refs in receipt["tables"].items()
@@ -282,7 +282,7 @@ class Coordinator:
                 due[names[index]] = (
                     receipt["next_due"] if before is None else min(before, receipt["next_due"])
                 )
-            routed = receipt.get("routed", routed)
+        routed = merge_stats(r["routed"] for r in receipts.values() if "routed" in r)
         newest = {int(edge): time_ for edge, time_ in routed.get("newest", {}).items()}
         late = sum(routed.get("late", {}).values())
         still_listed = set(self.control.names()) if decision.consumed or self.last.consumed else set()
@@ -296,7 +296,7 @@ class Coordinator:
             pending=[entry.to_json() for entry in decision.pending],
             consumed=[name for name in [*self.last.consumed, *decision.consumed] if name in still_listed],
             outputs={
-                "sink": [r["part"] for _, r in sorted(receipts.items()) if "part" in r],
+                "sink": [part for _, r in sorted(receipts.items()) for part in _parts(r)],
                 "late": [r["late_part"] for _, r in sorted(receipts.items()) if "late_part" in r],
             },
             next_due=due,
@@ -406,3 +406,7 @@ def _after(current: Configuration, operator: str, entries: list[Entry]) -> Confi
             with contextlib.suppress(UpdateRefused):
                 current = entry.target.resolve(current)
     return current
+
+
+def _parts(receipt: dict[str, Any]) -> list[dict[str, Any]]:
+    return [*receipt.get("parts", []), *([receipt["part"]] if "part" in receipt else [])]

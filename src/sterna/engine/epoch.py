@@ -16,6 +16,8 @@ from sterna.engine.coordinator import Coordinator
 from sterna.engine.decision import Decision
 from sterna.engine.plans import Extraction, OperatorPlan
 from sterna.engine.route import Routing
+from sterna.sinks.base import TaskSink
+from sterna.sinks.files import BETWEEN, Files
 from sterna.state.manifest import Manifest
 
 Seats = tuple[tuple[int, ...], ...]
@@ -23,13 +25,18 @@ Seats = tuple[tuple[int, ...], ...]
 
 @dataclass(frozen=True)
 class Tasks:
-    """The tasks of one epoch: routing for all sources; for each operator its extractions and its apply."""
+    """The tasks of one epoch: routing for all sources; for each operator its extractions and its apply.
+
+    ``sink`` is set where a DataFrame function stands before the sink: its rows are written by tasks of their own.
+    """
 
     epoch: int
     routing: Routing
     extractions: tuple[tuple[Extraction, ...], ...]
     horizons: tuple[dict[str, int | None], ...]
     applying: tuple[Applying, ...]
+    sink: TaskSink | None = None
+    incarnation: int = 0
 
     @property
     def workers(self) -> tuple[int, ...]:
@@ -96,13 +103,20 @@ def build_tasks(
             seats=seats,
             horizons=horizons[index],
             fsync=coordinator.options.fsync,
-            sink=coordinator.sink.task() if index == len(flow.operators) - 1 else None,
+            sink=coordinator.sink.task() if index == len(flow.operators) - 1 and flow.final is None else None,
+            stage=Files(coordinator.store, BETWEEN) if flow.staged(index) else None,
             late=late.task() if late is not None and index == 0 else None,
         )
         for index, plan in enumerate(plans)
     )
     return Tasks(
-        decision.epoch, routing, tuple(tuple(plan.extractions) for plan in plans), horizons, applying
+        decision.epoch,
+        routing,
+        tuple(tuple(plan.extractions) for plan in plans),
+        horizons,
+        applying,
+        coordinator.sink.task() if flow.final is not None else None,
+        coordinator.incarnation.number,
     )
 
 

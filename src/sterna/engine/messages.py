@@ -65,7 +65,8 @@ def json_body(data: Any) -> bytes:
 def parse(body: Any) -> Message:
     """The message in a row's body; its content is a view, not a copy."""
     buffer = pa.py_buffer(body)
-    return Message(*HEADER.unpack(memoryview(buffer)[: HEADER.size]), body=buffer[HEADER.size :])
+    slot, kind, operator, number, source, sequence = HEADER.unpack(memoryview(buffer)[: HEADER.size])
+    return Message(slot, kind, operator, number, source, sequence, buffer[HEADER.size :])
 
 
 def pack(messages: Iterable[Message]) -> Iterator[pa.RecordBatch]:

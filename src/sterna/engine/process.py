@@ -8,7 +8,9 @@ makes those collections free.
 from __future__ import annotations
 
 import gc
+import json
 import pickle
+import uuid
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -21,6 +23,7 @@ from sterna.engine.extract import extract
 from sterna.engine.messages import pack, unpack
 from sterna.engine.plans import Extraction
 from sterna.engine.route import Routing, route
+from sterna.sinks.base import TaskSink
 from sterna.state.runs import RunCache, cache_for
 from sterna.state.store import Store
 
@@ -99,6 +102,26 @@ class ApplyTask(_Task):
     def run(self, flow: Any, cache: RunCache, batches: Batches, *arguments: Any) -> Iterator[Any]:  # noqa: D102
         task: Applying = arguments[0]
         return apply(flow, task, cache, unpack(batches))
+
+
+class SinkTask:
+    """Writes the rows of a DataFrame function that stands before the sink."""
+
+    def __init__(self, sink: TaskSink, schema: pa.Schema, epoch: int, incarnation: int) -> None:
+        self.sink, self.schema, self.epoch, self.incarnation = sink, schema, epoch, incarnation
+
+    def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
+        """The description of what was written, if anything was."""
+        settle()
+        context = TaskContext.get()
+        partition = context.partitionId() if context else 0
+        held = pa.Table.from_batches([batch.cast(self.schema) for batch in batches], self.schema)
+        if held.num_rows:
+            whole = pa.concat_batches(held.to_batches())
+            part = self.sink.write(
+                whole, self.epoch, partition, f"i{self.incarnation}-{uuid.uuid4().hex[:8]}"
+            )
+            yield pa.RecordBatch.from_arrays([pa.array([json.dumps(part)])], names=["part"])
 
 
 def ship(flow: Any, store: Store, local: str | None) -> Shipped:

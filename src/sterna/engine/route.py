@@ -20,6 +20,9 @@ from sterna.dataflow import Dataflow
 from sterna.engine.messages import COMBINED, LATE, ROWS, STATS, Message, json_body
 from sterna.operators.base import NEVER, Edge, Rows, hash_name, microseconds
 
+COUNTED = "_rows"
+"""Where Spark has combined rows: how many each combined row stands for."""
+
 
 @dataclass(frozen=True)
 class Routing:
@@ -32,6 +35,7 @@ class Routing:
         combine: numbers of edges whose rows are combined in the router.
         native: numbers of edges whose rows Spark has combined already.
         keep_late: whether late rows are sent along for the late output.
+        members: the operators of this phase; ``None`` for all.
     """
 
     epoch: int
@@ -41,6 +45,7 @@ class Routing:
     combine: frozenset[int] = frozenset()
     native: frozenset[int] = frozenset()
     keep_late: bool = False
+    members: tuple[int, ...] | None = None
 
 
 @dataclass
@@ -58,15 +63,22 @@ def route(
     seen = _Seen()
     sequence = 0
     began = time.perf_counter()
+    first = task.members[0] if task.members else 0
     for batch in batches:
         if not batch.num_rows:
             continue
-        source = batch.column("_source")[0].as_py() if "_source" in batch.schema.names else 0
-        seen.rows += batch.num_rows
+        source = (batch.column("_source")[0].as_py() or 0) if "_source" in batch.schema.names else 0
+        real = source < flow.sources
+        if real and first == 0:
+            seen.rows += (
+                int(np.sum(batch.column(COUNTED))) if COUNTED in batch.schema.names else batch.num_rows
+            )
         for operator, edge in flow.readers(source):
+            if task.members is not None and operator not in task.members:
+                continue
             rows = _rows(batch, source, edge, task, flow)
             kind = COMBINED if edge.number in task.native else ROWS
-            if kind == ROWS and edge.time is not None:
+            if kind == ROWS and edge.time is not None and real:
                 rows, late = _on_time(rows, edge, task.watermark, seen)
                 if late is not None and task.keep_late:
                     body = _wire(late).serialize()
@@ -90,7 +102,7 @@ def route(
         "combined": seen.combined,
         "ms": round((time.perf_counter() - began) * 1e3, 2),
     }
-    yield Message(task.seats[0][0], STATS, 0, source=partition, body=json_body(stats))
+    yield Message(task.seats[first][0], STATS, first, source=partition, body=json_body(stats))
 
 
 def split(rows: Rows, configuration: Configuration) -> Iterator[tuple[int, Rows]]:

@@ -11,22 +11,27 @@ session: it would merge the slots. A failed task fails the job, and the error th
 
 from __future__ import annotations
 
+import json
 import re
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import BinaryType, DoubleType, FloatType, IntegerType, StructField, StructType
 
 from sterna.dataflow import Dataflow
 from sterna.engine.epoch import Tasks
 from sterna.engine.messages import HELLO, Message, parse
-from sterna.engine.process import ApplyTask, ExtractTask, RouteTask, ship
+from sterna.engine.process import ApplyTask, ExtractTask, RouteTask, SinkTask, ship
+from sterna.engine.route import COUNTED
 from sterna.errors import FoldError, InvalidInput, StateError, SternaError
 from sterna.operators.aggregate import Aggregate
 from sterna.operators.base import hash_name
+from sterna.sources.tick import spark_path
 from sterna.state.store import Store
 
 if TYPE_CHECKING:
@@ -43,33 +48,89 @@ SETTINGS = (
 )
 
 
+@dataclass(frozen=True)
+class Functions:
+    """The user's DataFrame functions: before derived sources, and before the sink."""
+
+    derived: tuple[Callable[[DataFrame], DataFrame], ...] = ()
+    final: Callable[[DataFrame], DataFrame] | None = None
+
+
 class SparkRunner:
     """Builds and runs the job of each epoch of one query."""
 
-    def __init__(self, flow: Dataflow, store: Store, local: str | None, placer: Placer | None = None) -> None:
+    def __init__(
+        self,
+        flow: Dataflow,
+        store: Store,
+        local: str | None,
+        placer: Placer | None = None,
+        functions: Functions | None = None,
+    ) -> None:
         self.flow = flow
+        self._store = store
         self._shared = ship(flow, store, local)
         self._placer = placer
-        self._hello: tuple[Any, DataFrame] | None = None
+        self._functions = functions or Functions()
+        self._hello: dict[Any, DataFrame] = {}
         self._prepared: Any = None
 
     def run(self, batch: DataFrame, tasks: Tasks) -> list[dict[str, Any]]:
-        """Runs an epoch's job and returns its receipts."""
+        """Runs an epoch's job (or jobs, where DataFrame functions stand between operators) and returns the receipts."""
         spark = batch.sparkSession
-        slots = max(tasks.workers)
-        self._configure(spark, slots)
-        routed = self._source(batch, tasks).mapInArrow(RouteTask(self._shared, tasks.routing), SPARK_SCHEMA)
-        frame = routed.union(self._hello_rows(spark, tasks))
-        for index, task in enumerate(tasks.applying):
-            extractions = tasks.extractions[index]
-            if extractions:
-                frame = frame.union(self._extraction(spark, tasks, index))
-            frame = self._exchange(frame, slots).mapInArrow(ApplyTask(self._shared, task), SPARK_SCHEMA)
+        self._configure(spark, max(tasks.workers))
+        receipts: list[dict[str, Any]] = []
         try:
-            rows = frame.collect()
+            for members in self.flow.phases():
+                receipts += self._phase(spark, batch, tasks, tuple(members), receipts)
+            if self.flow.final is not None:
+                self._finish(spark, tasks, receipts)
         except Exception as error:
             raise translated(error) from error
-        return [parse(row[1]).json() for row in rows]
+        self._store.delete([r["stage"]["file"] for r in receipts if "stage" in r])
+        return receipts
+
+    def _phase(
+        self,
+        spark: SparkSession,
+        batch: DataFrame,
+        tasks: Tasks,
+        members: tuple[int, ...],
+        receipts: list[dict[str, Any]],
+    ) -> list[dict[str, Any]]:
+        routing = tasks.routing
+        if len(members) < len(self.flow.operators):
+            routing = replace(routing, members=members)
+        source = self._source(spark, batch, tasks, members, receipts)
+        frame = source.mapInArrow(RouteTask(self._shared, routing), SPARK_SCHEMA)
+        frame = frame.union(self._hello_rows(spark, tasks, members))
+        for index in members:
+            if tasks.extractions[index]:
+                frame = frame.union(self._extraction(spark, tasks, index))
+            frame = self._exchange(frame, max(tasks.workers))
+            frame = frame.mapInArrow(ApplyTask(self._shared, tasks.applying[index]), SPARK_SCHEMA)
+        return [parse(row[1]).json() for row in frame.collect()]
+
+    def _staged(self, spark: SparkSession, operator: int, receipts: list[dict[str, Any]]) -> DataFrame:
+        """What an operator has put out in this epoch."""
+        files = [r["stage"]["file"] for r in receipts if r["operator"] == operator and "stage" in r]
+        schema = from_arrow_schema(self.flow.operators[operator].output)
+        if not files:
+            return spark.createDataFrame([], schema)
+        return spark.read.schema(schema).parquet(*[spark_path(self._store, file) for file in files])
+
+    def _finish(self, spark: SparkSession, tasks: Tasks, receipts: list[dict[str, Any]]) -> None:
+        """Applies the DataFrame function before the sink and lets tasks write its rows."""
+        assert tasks.sink is not None
+        assert self._functions.final is not None
+        assert self.flow.final is not None
+        last = len(self.flow.operators) - 1
+        frame = self._functions.final(self._staged(spark, last, receipts))
+        task = SinkTask(tasks.sink, self.flow.final, tasks.epoch, tasks.incarnation)
+        parts = [json.loads(row[0]) for row in frame.mapInArrow(task, "part string").collect()]
+        home = next(r for r in receipts if r["operator"] == last)
+        home["parts"] = parts
+        home["out"] = sum(part.get("rows", 0) for part in parts)
 
     def _configure(self, spark: SparkSession, slots: int) -> None:
         if self._prepared == slots:
@@ -79,8 +140,40 @@ class SparkRunner:
             spark.conf.set(name, value)
         self._prepared = slots
 
-    def _source(self, batch: DataFrame, tasks: Tasks) -> DataFrame:
-        """The rows of all sources with a hash for each edge, or Spark's own partial aggregates of them."""
+    def _source(
+        self,
+        spark: SparkSession,
+        batch: DataFrame,
+        tasks: Tasks,
+        members: tuple[int, ...],
+        receipts: list[dict[str, Any]],
+    ) -> DataFrame:
+        """The rows that this phase routes: of the sources, and of earlier operators through DataFrame functions."""
+        read = {
+            edge.source
+            for index in members
+            for edge in self.flow.operators[index].edges
+            if edge.source is not None
+        }
+        derived = sorted(source for source in read if source >= self.flow.sources)
+        if not derived:
+            return self._combined(batch, tasks)
+        frames = [batch] if len(derived) < len(read) else []
+        for source in derived:
+            position = source - self.flow.sources
+            frame = self._functions.derived[position](
+                self._staged(spark, self.flow.derived[position], receipts)
+            )
+            frames.append(
+                frame.select(F.lit(source).alias("_source"), *source_columns(frame, source, self.flow))
+            )
+        whole = frames[0]
+        for frame in frames[1:]:
+            whole = whole.unionByName(frame, allowMissingColumns=True)
+        return whole
+
+    def _combined(self, batch: DataFrame, tasks: Tasks) -> DataFrame:
+        """The rows of the sources, or Spark's own partial aggregates of them."""
         if not tasks.routing.native:
             return batch
         (edge,) = (edge for edge in self.flow.edges if edge.source is not None)
@@ -95,20 +188,22 @@ class SparkRunner:
             for position, (_, function, column) in enumerate(functions)
         ]
         keys = [self.flow.wire_name(0, key) for key in edge.keys]
-        return batch.groupBy(hash_name(edge), *keys).agg(*aggregates)
+        return batch.groupBy(hash_name(edge), *keys).agg(F.count(F.lit(1)).alias(COUNTED), *aggregates)
 
-    def _hello_rows(self, spark: SparkSession, tasks: Tasks) -> DataFrame:
-        key = (tasks.routing.seats, tasks.workers)
-        if self._hello is None or self._hello[0] != key:
+    def _hello_rows(self, spark: SparkSession, tasks: Tasks, members: tuple[int, ...]) -> DataFrame:
+        key = (tasks.routing.seats, tasks.workers, members)
+        if key not in self._hello:
+            if len(self._hello) >= len(self.flow.phases()):
+                self._hello.clear()
             hellos = [
                 Message(tasks.routing.seats[index][worker], HELLO, index, worker)
-                for index, workers in enumerate(tasks.workers)
-                for worker in range(workers)
+                for index in members
+                for worker in range(tasks.workers[index])
             ]
             values = ", ".join(f"({m.slot}, X'{m.header().hex()}')" for m in hellos)
             frame = spark.sql(f"SELECT slot, body FROM VALUES {values} AS t(slot, body)")  # noqa: S608 - our own numbers
-            self._hello = (key, frame.coalesce(1))
-        return self._hello[1]
+            self._hello[key] = frame.coalesce(1)
+        return self._hello[key]
 
     def _extraction(self, spark: SparkSession, tasks: Tasks, index: int) -> DataFrame:
         """Reads what moves: at the slots of the workers that send, where slots are pinned."""

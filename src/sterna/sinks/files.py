@@ -23,13 +23,17 @@ from sterna.sinks.base import Part, Sink, TaskSink
 from sterna.state.store import Store
 
 HIDDEN = "_sterna"
+BETWEEN = "between"
+"""Below the checkpoint: outputs of an operator on their way to a DataFrame function in the same epoch."""
 
 
-class _Files(TaskSink):
+class Files(TaskSink):
+    """Writes each worker's output as a parquet file."""
+
     def __init__(self, store: Store, directory: str) -> None:
         self._store, self._directory = store, directory
 
-    def write(self, batch: pa.RecordBatch, epoch: int, worker: int, attempt: str) -> Part:
+    def write(self, batch: pa.RecordBatch, epoch: int, worker: int, attempt: str) -> Part:  # noqa: D102
         buffer = pa.BufferOutputStream()
         pq.write_table(pa.Table.from_batches([batch]), buffer, compression="snappy")
         name = f"{self._directory}/e{epoch}-w{worker}-{attempt}.parquet"
@@ -37,7 +41,7 @@ class _Files(TaskSink):
         return {"file": name, "rows": batch.num_rows, "worker": worker}
 
 
-def _sweep(store: Store, directory: str, incarnation: int) -> None:
+def sweep(store: Store, directory: str, incarnation: int) -> None:
     """Removes what attempts of earlier incarnations left behind and no manifest names (those were published at recovery)."""
     left = []
     for name in store.list(directory):
@@ -54,10 +58,10 @@ class Parquet(Sink):
         self._store = Store.open(path)
 
     def open(self, checkpoint: Store, schema: pa.Schema, spark: Any, incarnation: int) -> None:  # noqa: ARG002, D102
-        _sweep(self._store, HIDDEN, incarnation)
+        sweep(self._store, HIDDEN, incarnation)
 
     def task(self) -> TaskSink:  # noqa: D102
-        return _Files(self._store, HIDDEN)
+        return Files(self._store, HIDDEN)
 
     def publish(self, epoch: int, parts: list[Part]) -> None:  # noqa: D102
         for part in parts:
@@ -84,7 +88,7 @@ class Staged(Sink):
         self._store, self._schema, self._spark = checkpoint, schema, spark
 
     def task(self) -> TaskSink:  # noqa: D102
-        return _Files(self._store, self._directory)
+        return Files(self._store, self._directory)
 
     def publish(self, epoch: int, parts: list[Part]) -> None:  # noqa: D102
         try:
