@@ -96,8 +96,11 @@ def test_the_least_recently_used_file_is_closed_first(store, namer):
     assert len(cache._open) == 2
 
 
-def test_one_cache_for_a_store_in_a_process(store):
+def test_one_cache_for_a_store_in_a_process(store, tmp_path):
     assert cache_for(store) is cache_for(Store.open(store.uri))
+    far = [Store.open("base", filesystem=pafs._MockFileSystem()) for _ in range(2)]
+    assert cache_for(far[0], str(tmp_path)) is cache_for(far[0], str(tmp_path))
+    assert cache_for(far[0], str(tmp_path)) is not cache_for(far[1], str(tmp_path))
 
 
 def test_large_runs_are_split_between_hashes(cache, namer):

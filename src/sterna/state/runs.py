@@ -225,13 +225,14 @@ def _encode(batch: pa.RecordBatch) -> pa.Buffer:
     return buffer.slice(0, size)
 
 
-_caches: dict[tuple[str, str | None], RunCache] = {}
+_caches: dict[tuple[str, str | None], list[RunCache]] = {}
 
 
 def cache_for(store: Store, local_dir: str | None = None) -> RunCache:
     """This process's one cache for a store."""
-    key = (store.uri, local_dir)
-    cache = _caches.get(key)
-    if cache is None:
-        cache = _caches[key] = RunCache(store, local_dir)
-    return cache
+    caches = _caches.setdefault((store.uri, local_dir), [])
+    for cache in caches:
+        if cache.store.same(store):
+            return cache
+    caches.append(RunCache(store, local_dir))
+    return caches[-1]

@@ -80,6 +80,10 @@ class Store:
         """Whether files can be opened and memory-mapped by path."""
         return self._root is not None
 
+    def same(self, other: Store) -> bool:
+        """Whether both are the same directory of the same filesystem."""
+        return self.uri == other.uri and bool(self._explicit == other._explicit)
+
     def local_path(self, path: str) -> str | None:
         """The path of a file on this machine's disk, or None for a store elsewhere."""
         return None if self._root is None else os.path.join(self._root, path)
