@@ -18,7 +18,6 @@ from sterna.state.columns import Hashes, Ints, Mask, equal, flags, gather, plain
 from sterna.state.refs import END, RunRef, newest_first
 from sterna.state.run import Run
 from sterna.state.runs import RunCache
-from sterna.state.seek import Allowance
 
 _CACHED = 1 << 15  # words that stay in the processor's cache
 
@@ -159,13 +158,12 @@ def locate(
     active: Ints | None = None  # the needles still looked for, where dropping the others has paid
     needles = hashes
     waste = 0
-    allowance = Allowance()
     for view in views:
         first, last = narrow(needles, view.lo, view.hi)
         if first == last:
             continue
         run = view.run
-        hit, rows = run.find(needles[first:last], allowance)
+        hit, rows = run.find(needles[first:last])
         if not len(hit):
             continue
         hit += first
@@ -200,7 +198,6 @@ def all_rows(
     """The live rows of each key of a rows table: (run, rows, needles), the newest run first."""
     out: list[tuple[Run, Ints, Ints]] = []
     dead = np.zeros(len(hashes), np.bool_)
-    allowance = Allowance()
     for view in views:
         first, last = narrow(hashes, view.lo, view.hi)
         if first == last:
@@ -208,7 +205,7 @@ def all_rows(
         if horizon is not None and not view.deletes and view.newest is not None and view.newest < horizon:
             continue
         run = view.run
-        who, start = run.find(hashes[first:last], allowance)
+        who, start = run.find(hashes[first:last])
         who += first
         alive = ~dead[who]
         who, start = who[alive], start[alive]

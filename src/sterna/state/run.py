@@ -10,23 +10,22 @@ import pyarrow.compute as pc
 
 from sterna.state.columns import Hashes, Ints, plain
 from sterna.state.refs import END
-from sterna.state.seek import Allowance, Index, search
+from sterna.state.seek import Index, search
 
 
 class Run:
     """An opened run: a record batch sorted by hash."""
 
-    __slots__ = ("_columns", "_gone", "_index", "_searched", "_stones", "batch", "hashes", "rows")
+    __slots__ = ("_columns", "_gone", "_index", "_stones", "batch", "hashes", "rows")
 
-    def __init__(self, batch: pa.RecordBatch) -> None:
+    def __init__(self, batch: pa.RecordBatch, stored: memoryview | None = None) -> None:
         self.batch = batch
         self.rows: int = batch.num_rows
         self.hashes: Hashes = plain(batch.column("_hash"))
         self._columns: dict[str, pa.Array] = {}
         self._gone: Ints | None = None
         self._stones: Run | None = None
-        self._index: Index | None = None
-        self._searched = 0
+        self._index = None if stored is None else Index(self.hashes, stored)
 
     def column(self, name: str) -> pa.Array:
         """One column, by its name in the file."""
@@ -41,17 +40,13 @@ class Run:
         stop = self.rows if hi >= END else int(self.hashes.searchsorted(np.uint64(hi)))
         return start, max(start, stop)
 
-    def find(self, needles: Hashes, allowance: Allowance) -> tuple[Ints, Ints]:
+    def find(self, needles: Hashes) -> tuple[Ints, Ints]:
         """Which of some sorted needles are hashes of this run, and the first row of each."""
         if not self.rows:
             return np.empty(0, np.int64), np.empty(0, np.int64)
         first = int(needles.searchsorted(self.hashes[0]))
         last = int(needles.searchsorted(self.hashes[-1], "right"))
         needles = needles[first:last]
-        if self._index is None:
-            self._searched += len(needles)
-            if self._searched * 32 >= self.rows and len(needles) >= 64 and allowance.take(self.rows):
-                self._index = Index(self.hashes)
         who, rows = search(self.hashes, needles) if self._index is None else self._index.find(needles)
         return who + first, rows
 

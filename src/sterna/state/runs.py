@@ -10,9 +10,11 @@ from __future__ import annotations
 import contextlib
 import math
 import os
+import struct
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -24,11 +26,16 @@ from sterna.state.columns import plain
 from sterna.state.files import write_local
 from sterna.state.refs import END, RunRef, coalesce, drop, keep
 from sterna.state.run import Run
+from sterna.state.seek import Index
 from sterna.state.store import Store
 
 __all__ = ["END", "Run", "RunCache", "RunRef", "cache_for", "coalesce", "drop", "keep"]
 
 SPLIT_BYTES = 256 << 20
+INDEXED_ROWS = 4096
+ALIGNED = 64
+MAGIC = b"STERNA01"
+TRAILER = struct.Struct("<Q8s")
 
 
 class RunCache:
@@ -208,21 +215,40 @@ class RunCache:
                 and xxhash.xxh3_64_intdigest(data) != ref.checksum
             ):
                 raise StateError(f"run {path} is damaged: its checksum does not match its content")
-            return Run(pa.ipc.open_file(data).get_batch(0))
+            return _decode(data)
         except (pa.ArrowInvalid, OSError, KeyError) as error:
             raise StateError(f"run {path} can't be opened: {error}") from error
 
 
 def _encode(batch: pa.RecordBatch) -> pa.Buffer:
+    """The bytes of a run file: an Arrow file, then the index of its hashes, then where the first ends."""
+    parts: list[Any] = []
+    if batch.num_rows >= INDEXED_ROWS:
+        parts = Index(plain(batch.column("_hash"))).parts()
     # The buffer is sized beforehand: one that grows would copy the data several times.
     room = pa.ipc.get_record_batch_size(batch) + batch.schema.serialize().size * 2 + 1024
-    buffer = pa.allocate_buffer(room)
+    buffer = pa.allocate_buffer(room + sum(part.nbytes for part in parts))
     sink = pa.FixedSizeBufferWriter(buffer)
     with pa.ipc.new_file(sink, batch.schema) as writer:
         writer.write_batch(batch)
+    if parts:
+        end = sink.tell()
+        sink.write(bytes(-end % ALIGNED))
+        for part in parts:
+            sink.write(memoryview(part).cast("B"))
+        sink.write(TRAILER.pack(end, MAGIC))
     size = sink.tell()
     sink.close()
     return buffer.slice(0, size)
+
+
+def _decode(data: pa.Buffer) -> Run:
+    view = memoryview(data)
+    end, magic = TRAILER.unpack(view[-TRAILER.size :]) if len(view) > TRAILER.size else (0, b"")
+    if magic != MAGIC:
+        return Run(pa.ipc.open_file(data).get_batch(0))
+    index = view[end + -end % ALIGNED : -TRAILER.size]
+    return Run(pa.ipc.open_file(data.slice(0, end)).get_batch(0), index)
 
 
 _caches: dict[tuple[str, str | None], list[RunCache]] = {}

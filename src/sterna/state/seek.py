@@ -3,10 +3,13 @@
 The range of the hashes is cut into about ten buckets a row, and one bit says whether a bucket has a row. A needle
 whose bit is not set is absent: that settles most misses. For the others, the number of rows before the bit's word
 and the number of bits before it in the word give a position that is right or a few rows too low. One and a half
-bytes of memory a row; built once for a file and process, from hashes already in memory.
+bytes a row; built when a run is written, and stored and memory-mapped with it, so that it takes no memory of the
+process's own and costs nothing to open.
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -35,13 +38,17 @@ class Index:
 
     __slots__ = ("_base", "_before", "_hashes", "_shift", "_words")
 
-    def __init__(self, hashes: Hashes) -> None:
+    def __init__(self, hashes: Hashes, stored: memoryview | None = None) -> None:
         self._hashes = hashes
         self._base = hashes[0]
         span = int(hashes[-1]) - int(hashes[0]) + 1
         self._shift = np.uint64(max(0, (span // (len(hashes) * 8)).bit_length() - 1))
         size = ((span - 1) >> int(self._shift) >> 6) + 1
-        self._words: Hashes = np.zeros(size, np.uint64)
+        if stored is not None:
+            self._words: Hashes = np.frombuffer(stored, np.uint64, size)
+            self._before: npt.NDArray[np.uint32] = np.frombuffer(stored, np.uint32, size, size * 8)
+            return
+        self._words = np.zeros(size, np.uint64)
         before: npt.NDArray[np.uint32] = np.zeros(size, np.uint32)
         for start in range(0, len(hashes), _CHUNK):
             bucket = (hashes[start : start + _CHUNK] - self._base) >> self._shift
@@ -55,6 +62,10 @@ class Index:
         total = np.cumsum(before, dtype=np.uint32)
         np.subtract(total, before, out=before)
         self._before = before
+
+    def parts(self) -> list[npt.NDArray[Any]]:
+        """What is to be stored, one array behind the other."""
+        return [self._words, self._before]
 
     def find(self, needles: Hashes) -> tuple[Ints, Ints]:
         """Which needles, all between the first and the last hash, are there, and the first row of each."""
@@ -78,21 +89,6 @@ class Index:
         if len(there) == len(who):
             return who, rows
         return who[there], rows[there]
-
-
-class Allowance:
-    """How many rows may still be indexed now: a bound on the pause that building indexes makes."""
-
-    def __init__(self, rows: int = 2 << 20) -> None:
-        self._rows = rows
-        self._used = 0
-
-    def take(self, rows: int) -> bool:
-        """Whether an index of this many rows may be built; the first may always."""
-        if self._used and self._used + rows > self._rows:
-            return False
-        self._used += rows
-        return True
 
 
 def search(hashes: Hashes, needles: Hashes) -> tuple[Ints, Ints]:
