@@ -70,9 +70,8 @@ def route(
         source = (batch.column("_source")[0].as_py() or 0) if "_source" in batch.schema.names else 0
         real = source < flow.sources
         if real and first == 0:
-            seen.rows += (
-                int(np.sum(batch.column(COUNTED))) if COUNTED in batch.schema.names else batch.num_rows
-            )
+            combined = COUNTED in batch.schema.names
+            seen.rows += batch.column(COUNTED).sum().as_py() if combined else batch.num_rows
         for operator, edge in flow.readers(source):
             if task.members is not None and operator not in task.members:
                 continue
