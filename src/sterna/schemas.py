@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import pyarrow as pa
@@ -17,7 +18,7 @@ def of_frame(df: Any) -> pa.Schema:
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise InvalidInput(f"the DataFrame has two columns called {twice[0]!r}; rename one")
-    return _nullable(to_arrow_schema(df.schema))
+    return _nullable(_to_arrow(df.schema))
 
 
 def arrow_schema(schema: Any, spark: Any) -> pa.Schema:
@@ -31,7 +32,14 @@ def arrow_schema(schema: Any, spark: Any) -> pa.Schema:
             raise InvalidInput(f"{schema!r} is not a schema: {str(error).splitlines()[0]}") from error
     if not isinstance(schema, StructType):
         raise InvalidInput(f"{schema!r} is not a schema; write it as 'auction long, price double'")
-    return _nullable(to_arrow_schema(schema))
+    return _nullable(_to_arrow(schema))
+
+
+def _to_arrow(schema: StructType) -> pa.Schema:
+    # Timestamps are in UTC here, whatever the session's time zone. Early versions of PySpark do so without being asked.
+    if "timezone" in inspect.signature(to_arrow_schema).parameters:
+        return to_arrow_schema(schema, timezone="UTC")
+    return to_arrow_schema(schema)
 
 
 def _nullable(schema: pa.Schema) -> pa.Schema:
