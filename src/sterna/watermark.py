@@ -39,8 +39,12 @@ def advance(
     90
     """
     # The edge that had rows last is never idle: when all are silent, it is the one that the others need not wait for.
-    last = max((p.seen for p in progress.values()), default=now)
-    awake = [p for p in progress.values() if idle is None or p.seen == last or now - p.seen <= idle]
+    last = max((p.seen for p in progress.values() if p.newest is not None), default=None)
+    awake = [
+        p
+        for p in progress.values()
+        if idle is None or now - p.seen <= idle or (p.newest is not None and p.seen == last)
+    ]
     if not awake or any(p.newest is None for p in awake):
         return previous
     least = min(p.newest for p in awake if p.newest is not None) - delay
