@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from sterna.errors import FoldError
 from sterna.hashing import hash_keys, normalise
-from sterna.operators.base import Edge, Epoch, contiguous, microseconds
+from sterna.operators.base import NEVER, Edge, Epoch, contiguous, microseconds
 from sterna.state.tables import Table
 
 if TYPE_CHECKING:
@@ -188,6 +189,7 @@ class Later:
 
 
 def _as_time(column: pa.Array, kind: pa.DataType) -> pa.Array:
+    column = pc.if_else(pc.equal(column, NEVER), None, column)  # it was null when it came
     if pa.types.is_timestamp(kind):
         return column.cast(pa.timestamp("us", kind.tz)).cast(kind)
     if pa.types.is_date(kind):
