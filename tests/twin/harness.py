@@ -1,0 +1,258 @@
+"""Runs a script of inputs, moves and crashes on a twin, as Spark would, and collects what can be compared."""
+
+from __future__ import annotations
+
+import tempfile
+from collections import defaultdict
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+from pathlib import Path
+
+import numpy as np
+from twin.flows import CASES, KEY_TYPES, SECOND, Case
+
+from sterna.configuration import Configuration, Target, bins, explicit, rescale
+from sterna.control import EventTime
+from sterna.engine.coordinator import Options
+from sterna.errors import UpdateRefused
+from sterna.hashing import hash_keys
+from sterna.operators.base import LATER
+from sterna.sinks import memory
+from sterna.testing import Clock, Crash, Twin, crashing
+
+SHM = "/dev/shm" if Path("/dev/shm").is_dir() else None
+DELAY = 2 * SECOND
+
+
+def colliding(keys):
+    """A hash of two bits, at both ends of the word: whole bins share one hash."""
+    few = hash_keys(keys) & np.uint64(3)
+    return (few << np.uint64(62)) | (few >> np.uint64(1))
+
+
+@dataclass
+class Move:
+    """A wish, to be made before an epoch; numbers are taken modulo what there is."""
+
+    before: int
+    kind: str
+    number: int
+    pairs: list[tuple[int, int]] = field(default_factory=list)
+    when: str = "now"
+    delay: int = 0
+    operator: int | None = None
+
+    def target(self, current: Configuration) -> Target:
+        if self.kind == "rescale":
+            return rescale(1 + self.number % 8)
+        if self.kind == "bins":
+            return bins(1 << self.number % 9)
+        return explicit({b % current.bins: w % current.workers for b, w in self.pairs})
+
+    def at(self, epoch, clock, newest):
+        if self.when == "epoch":
+            return epoch + self.delay
+        if self.when == "wall":
+            return datetime.fromtimestamp(clock.now + self.delay, timezone.utc)
+        if self.when == "event":
+            return EventTime((newest + self.delay) * SECOND)
+        return None
+
+
+@dataclass
+class Script:
+    """One run.
+
+    Attributes:
+        inputs: for each epoch, for each source, a table for each partition.
+        moves: what is wished, and when.
+        crashes: (epoch, crash point, how often the point is passed before).
+        restarts: epochs before which the query is stopped and started again.
+    """
+
+    case: str
+    key: str
+    inputs: list
+    moves: list[Move] = field(default_factory=list)
+    crashes: list[tuple[int, str, int]] = field(default_factory=list)
+    restarts: set[int] = field(default_factory=set)
+    workers: int = 4
+    bins: int = 16
+    share: bool = True
+    hosts: int = 1
+    combine: bool = False
+    collide: bool = False
+    flush: bool = False
+    idle: float | None = None
+    repeat: float = 0.3
+    seed: int = 0
+
+    def undisturbed(self) -> Script:
+        """The same input at one worker with one bin, never moved, never crashed."""
+        return Script(self.case, self.key, self.inputs, workers=1, bins=1, flush=self.flush, idle=self.idle, repeat=0)
+
+
+class Run:
+    """A query from its first to its last epoch, over all its starts."""
+
+    def __init__(self, script: Script, directory: str, make_sink=memory) -> None:
+        self.script, self.directory = script, directory
+        self.case: Case = CASES[script.case](KEY_TYPES[script.key])
+        self.clock = Clock()
+        self.sink, self.late = make_sink(), memory()
+        self.asked: list[str] = []
+        self.starts = 0
+        self.twin = self.start()
+
+    def start(self) -> Twin:
+        script = self.script
+        self.starts += 1
+        options = Options(script.bins, script.workers, DELAY, script.idle, script.share, retain=3)
+        timed = self.case.flow.timed_edges()
+        return Twin(
+            self.case.flow,
+            self.directory,
+            self.sink,
+            options,
+            late=self.late if len(timed) == 1 else None,
+            clock=self.clock,
+            seed=script.seed + self.starts if script.repeat else None,
+            repeat=script.repeat,
+            hosts=lambda slot: f"host{slot % script.hosts}",
+            combine=script.combine,
+            hashes=colliding if script.collide else hash_keys,
+        )
+
+    def restart(self) -> None:
+        self.twin.close()
+        self.twin = self.start()
+
+    def all(self) -> Run:
+        """Everything: the inputs, what is left to do after them, and the end of time if the script says so."""
+        for epoch, inputs in enumerate(self.script.inputs):
+            self.wish(epoch)
+            if epoch in self.script.restarts:
+                self.restart()
+                if epoch:
+                    # Spark had not noted that it was done: it asks for the last epoch once more.
+                    assert self.twin.epoch(*self.script.inputs[epoch - 1], number=epoch - 1) is None
+            self.epoch(epoch, inputs)
+            self.clock.move(1)
+        self.clock.move(1000)
+        self.twin.drain()
+        if self.script.flush:
+            self.twin.flush()
+        return self
+
+    def wish(self, epoch: int) -> None:
+        for move in self.script.moves:
+            if move.before != epoch:
+                continue
+            operators = self.case.flow.operators
+            name = None if move.operator is None else operators[move.operator % len(operators)].name
+            last = self.twin.coordinator.last
+            target = move.target(last.configurations[name or operators[0].name])
+            at = move.at(epoch, self.clock, epoch)
+            try:
+                self.asked.append(self.twin.migrate(target, at, name))
+            except UpdateRefused:
+                continue
+
+    def epoch(self, epoch: int, inputs) -> None:
+        """Runs an epoch until it is through: after each crash there is a new start, and Spark asks for it again."""
+        crashes = [one for one in self.script.crashes if one[0] == epoch]
+        while True:
+            crash = crashes.pop(0) if crashes else None
+            with nullcontext() if crash is None else crashing(crash[1], epoch, after=crash[2]):
+                try:
+                    self.twin.epoch(*inputs, number=epoch)
+                except Crash:
+                    self.restart()
+                    continue
+            if crash is None:
+                break
+        assert self.twin.coordinator.last.epoch == epoch
+        assert self.twin.coordinator.committed
+
+    # What can be compared
+
+    def outputs(self) -> dict:
+        """All output, by key, in order: for one key all comes from one worker."""
+        return by_key(self.sink.table(), self.case.flow.operators[-1].edges[0].keys)
+
+    def epochs(self) -> list:
+        """The output of each epoch of the input."""
+        return [sorted(map(repr, self.sink.epochs[epoch].to_pylist())) for epoch in range(len(self.script.inputs))]
+
+    def state(self) -> dict:
+        return {
+            (operator.name, spec.name): by_key(self.twin.state(operator.name, spec.name), operator.keys)
+            for operator in self.case.flow.operators
+            for spec in operator.tables
+        }
+
+    def configurations(self) -> dict[str, Configuration]:
+        return self.twin.coordinator.last.configurations
+
+    # What must hold of any run
+
+    def check(self) -> None:
+        last = self.twin.coordinator.last
+        assert sorted(self.sink.epochs) == list(range(last.epoch + 1))
+        assert not self.twin.coordinator.wants_epoch()
+        self.check_history()
+        for index, operator in enumerate(self.case.flow.operators):
+            if operator.notifies:
+                frontier = self.twin.coordinator.previous_frontier(index)
+                waiting = self.twin._scan(index, 0, operator.tables[-1]) if last.state[operator.name] else None
+                assert operator.tables[-1].name == LATER
+                if waiting is not None and frontier is not None:
+                    assert all(time > frontier for time in waiting["_time"].to_pylist())
+
+    def check_history(self) -> None:
+        """Each wish has one outcome, at its time, and all of them together make the configuration that there is."""
+        start = Configuration.initial(self.script.bins, self.script.workers)
+        expected = {operator.name: start for operator in self.case.flow.operators}
+        outcomes = defaultdict(list)
+        for event in self.twin.coordinator.history.events():
+            if event["kind"] == "moved":
+                continue
+            entry = event["entry"]
+            outcomes[entry["name"]].append(event)
+            if event["kind"] == "applied":
+                assert entry["when"].get("epoch", event["epoch"]) == event["epoch"]
+                target = Target.from_json(entry["target"])
+                for name in [entry["operator"]] if entry["operator"] else list(expected):
+                    expected[name] = target.resolve(expected[name])
+        waiting = {entry["name"] for entry in self.twin.coordinator.last.pending}
+        assert sorted([*outcomes, *waiting]) == sorted(self.asked)
+        assert all(len(some) == 1 for some in outcomes.values())
+        assert all("event" in entry["when"] for entry in self.twin.coordinator.last.pending)
+        assert expected == self.configurations()
+
+
+def by_key(table, keys) -> dict:
+    """Rows as text, by key, in order; text, because NaN is not equal to itself."""
+    out = defaultdict(list)
+    names = [name for name in keys if name in table.column_names]
+    for row in table.to_pylist():
+        out[repr([row[name] for name in names])].append(repr(row))
+    return {key: rows if names else sorted(rows) for key, rows in out.items()}
+
+
+def compare(script: Script) -> None:
+    """The three properties for one script."""
+    with tempfile.TemporaryDirectory(dir=SHM) as one, tempfile.TemporaryDirectory(dir=SHM) as two:
+        plain, moved = Run(script.undisturbed(), one), Run(script, two)
+        try:
+            plain.all().check()
+            moved.all().check()
+            assert moved.epochs() == plain.epochs()
+            a, b = moved.outputs(), plain.outputs()
+            assert a == b, [(k, a.get(k), b.get(k)) for k in {**a, **b} if a.get(k) != b.get(k)]
+            assert moved.state() == plain.state()
+            assert by_key(moved.late.table(), ["k"]) == by_key(plain.late.table(), ["k"])
+        finally:
+            plain.twin.close()
+            moved.twin.close()

@@ -1,0 +1,31 @@
+"""The three properties of a migrating dataflow: correctness, migration, completion; for all dataflows, moves and crashes.
+
+Correctness: outputs (for each key in order, and epoch by epoch) and state equal those of a run with one worker that never moves and
+never crashes. Migration: the twin checks that every row is applied, and every row of state lies, where the configuration says. Completion:
+the run ends, every wish has been granted or refused, and all notifications up to the frontier have fired.
+"""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from twin.flows import CASES
+from twin.harness import compare
+from twin.strategies import scripts
+
+QUIET = {"deadline": None, "suppress_health_check": list(HealthCheck), "print_blob": True}
+
+
+@pytest.mark.parametrize("case", CASES)
+@given(data=st.data())
+@settings(max_examples=12, **QUIET)
+def test_moves_and_crashes_change_nothing(case, data):
+    compare(data.draw(scripts((case,))))
+
+
+@pytest.mark.slow
+@given(script=scripts(max_epochs=15))
+@settings(max_examples=3000, **QUIET)
+def test_moves_and_crashes_change_nothing_at_length(script):
+    compare(script)
