@@ -23,6 +23,8 @@ from sterna.sinks.base import Part, Sink, TaskSink
 from sterna.state.store import Store
 
 HIDDEN = "_sterna"
+SWEEP_EVERY = 64
+"""After so many epochs, look for files that attempts left behind."""
 BETWEEN = "between"
 """Below the checkpoint: outputs of an operator on their way to a DataFrame function in the same epoch."""
 
@@ -51,14 +53,24 @@ def sweep(store: Store, directory: str, incarnation: int) -> None:
     store.delete(left)
 
 
+def sweep_epochs(store: Store, directory: str, epoch: int) -> None:
+    """Removes what is left of epochs up to this one, which are forgotten: files of attempts that failed, and no manifest names them."""
+    left = []
+    for name in store.list(directory):
+        match = re.match(r"e(\d+)-w\d+-", name)
+        if match and int(match.group(1)) <= epoch:
+            left.append(f"{directory}/{name}")
+    store.delete(left)
+
+
 class Parquet(Sink):
     """See the module's docstring."""
 
     def __init__(self, path: str) -> None:
         self._store = Store.open(path)
 
-    def open(self, checkpoint: Store, schema: pa.Schema, spark: Any, incarnation: int) -> None:  # noqa: ARG002, D102
-        sweep(self._store, HIDDEN, incarnation)
+    def open(self, checkpoint: Store, schema: pa.Schema, spark: Any, incarnation: int) -> None:
+        """Nothing to do: files that earlier incarnations left behind may belong to an epoch that is still to be published."""
 
     def task(self) -> TaskSink:  # noqa: D102
         return Files(self._store, HIDDEN)
@@ -75,6 +87,10 @@ class Parquet(Sink):
                         f"{self._store.name(target)} is not there either"
                     ) from error
             crash_point("during-publish", epoch)
+
+    def forget(self, epoch: int, parts: list[Part]) -> None:  # noqa: ARG002, D102
+        if epoch % SWEEP_EVERY == 0:
+            sweep_epochs(self._store, HIDDEN, epoch)
 
 
 class Staged(Sink):
@@ -105,5 +121,7 @@ class Staged(Sink):
             return self._spark.createDataFrame([], schema)
         return self._spark.read.schema(schema).parquet(*[self._store.name(part["file"]) for part in parts])
 
-    def forget(self, epoch: int, parts: list[Part]) -> None:  # noqa: ARG002, D102
+    def forget(self, epoch: int, parts: list[Part]) -> None:  # noqa: D102
         self._store.delete([part["file"] for part in parts])
+        if epoch % SWEEP_EVERY == 0:
+            sweep_epochs(self._store, self._directory, epoch)
