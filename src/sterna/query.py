@@ -32,6 +32,10 @@ from sterna.state.store import Store
 from sterna.stream import Stream
 
 Trigger = Mapping[str, Any]
+FILE_MANAGER = "spark.sql.streaming.checkpointFileManagerClass"
+LOCAL_FILE_MANAGER = (
+    "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
+)
 
 
 def start(
@@ -184,7 +188,21 @@ class Query:
         )
         if self._name is not None:
             writer = writer.queryName(self._name)
-        self.streaming_query = writer.trigger(**self._trigger).start()
+        writer = writer.trigger(**self._trigger)
+        if not self._coordinator.store.is_local:
+            self.streaming_query = writer.start()
+            return
+        # Spark's usual way to write its log files sets their permissions by starting a process for each, about 45 ms an epoch on a local disk.
+        # A query takes its settings when it starts; the user's session gets its own back.
+        before = self._spark.conf.get(FILE_MANAGER, None)
+        self._spark.conf.set(FILE_MANAGER, LOCAL_FILE_MANAGER)
+        try:
+            self.streaming_query = writer.start()
+        finally:
+            if before is None:
+                self._spark.conf.unset(FILE_MANAGER)
+            else:
+                self._spark.conf.set(FILE_MANAGER, before)
 
     def _epoch(self, batch: Any, epoch: int) -> None:
         """Spark calls this with every micro-batch."""
