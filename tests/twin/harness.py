@@ -90,7 +90,17 @@ class Script:
 
     def undisturbed(self) -> Script:
         """The same input at one worker with one bin, never moved, never crashed."""
-        return Script(self.case, self.key, self.inputs, workers=1, bins=1, flush=self.flush, idle=self.idle, repeat=0)
+        return Script(
+            self.case,
+            self.key,
+            self.inputs,
+            workers=1,
+            bins=1,
+            collide=self.collide,
+            flush=self.flush,
+            idle=self.idle,
+            repeat=0,
+        )
 
 
 class Run:
@@ -143,6 +153,9 @@ class Run:
         self.twin.drain()
         if self.script.flush:
             self.twin.flush()
+        # The frontier of a deep operator follows some epochs later, and with it what has expired there.
+        for _ in range(self.twin.coordinator.depth + 1):
+            self.twin.epoch(*[[] for _ in range(self.case.sources)])
         return self
 
     def wish(self, epoch: int) -> None:

@@ -1,7 +1,7 @@
 """Apply (S): one worker's epoch.
 
-In: the messages of a slot. Installs arriving state, puts the rows in the order (time, source partition, sequence), whatever order they
-arrived in, calls the operator once, writes one new run, compacts a bounded amount, and hands outputs to the next operators or to the sink.
+In: the messages of a slot. Installs arriving state, puts the rows in the order (time, source partition, sequence), or (time, key at the operator
+they come from, sequence), whatever order they arrived in, calls the operator once, writes one new run, compacts a bounded amount, and hands outputs to the next operators or to the sink.
 Out: messages for the operators that follow, and a receipt, which is emitted only after everything it names is durable.
 State at t is a pure function of state at t-1 and the input of t, and no file is ever changed: a second attempt is harmless.
 Messages for other operators pass through untouched.
@@ -14,7 +14,7 @@ import os
 import time
 import uuid
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -30,7 +30,17 @@ from sterna.engine.messages import Message, json_body
 from sterna.engine.plans import TableRefs
 from sterna.engine.route import merge_stats, split
 from sterna.engine.where import executor
-from sterna.operators.base import LATER, Edge, Epoch, Operator, Rows, empty_batch, microseconds
+from sterna.operators.base import (
+    LATER,
+    ORIGIN,
+    Edge,
+    Epoch,
+    Hashes,
+    Operator,
+    Rows,
+    empty_batch,
+    microseconds,
+)
 from sterna.sinks.base import TaskSink
 from sterna.state.compaction import compact
 from sterna.state.runs import RunCache
@@ -137,6 +147,7 @@ class _Apply:
         self.files = 0
         self.digest = xxhash.xxh3_64()
         self.counts: dict[str, Any] = {}
+        self.origins: Callable[[], Hashes] | None = None
 
     def run(self) -> Iterator[Message]:
         """Installs, applies, flushes, sends, and reports, in this order."""
@@ -197,18 +208,29 @@ class _Apply:
         epoch = Epoch(self.task.epoch, self.worker, inputs, combined, tables, self.task.frontier, due, bits)
         self.counts["rows"] = sum(rows.count for rows in inputs) + (combined.count if combined else 0)
         output = self.operator.apply(epoch)
+        self.origins = epoch.origins
         self.counts.update(epoch.counters)
         return output
 
     def _ordered(self, edge: Edge) -> Rows:
         chunks = sorted(self.inbox.chunks.get(edge.number, []), key=lambda one: one[:2])
-        schema = edge.schema
-        rows = Rows.concat([rows for *_, rows in chunks], schema)
+        rows = Rows.concat([rows for *_, rows in chunks], pa.schema(list(edge.wire)[1:]))
+        if edge.operator is not None:
+            rows = self._by_origin(rows)
         if self.operator.ordered and edge.time is not None and rows.count:
             times = microseconds(rows.batch.column(edge.time))
             if np.any(times[1:] < times[:-1]):
                 rows = rows.take(np.argsort(times, kind="stable"))
         return rows
+
+    def _by_origin(self, rows: Rows) -> Rows:
+        """Rows of an operator in the order of the keys they come from, which does not depend on where those keys are."""
+        origins = rows.batch.column(0).to_numpy()
+        rows = Rows(rows.hashes, rows.batch.drop_columns([ORIGIN]))
+        exact = self.operator.combined_schema() is not None
+        if exact or not np.any(origins[1:] < origins[:-1]):
+            return rows
+        return rows.take(np.argsort(origins, kind="stable"))
 
     def _combined(self) -> Rows | None:
         schema = self.operator.combined_schema()
@@ -255,9 +277,11 @@ class _Apply:
             self.digest.update(whole.serialize())
         self.counts["out"] = whole.num_rows if whole is not None else 0
         consumers = self.flow.consumers(self.task.operator)
+        origin = _origin(self.origins, whole) if consumers and whole is not None else None
         for reader, edge in consumers:
             if whole is not None:
                 rows = edge.rows(whole)
+                rows = Rows(rows.hashes, rows.batch.add_column(0, ORIGIN, origin))
                 for worker, chunk in split(rows, self.task.configurations[reader]):
                     slot = self.task.seats[reader][worker]
                     body = _wire(chunk).serialize()
@@ -305,6 +329,10 @@ class _Apply:
             ]
             receipt["next_due"] = min(times, default=None)
         return receipt
+
+
+def _origin(origins: Callable[[], Hashes] | None, output: pa.RecordBatch) -> pa.Array:
+    return pa.array(np.zeros(output.num_rows, np.uint64) if origins is None else origins())
 
 
 def _rows(batch: pa.RecordBatch) -> Rows:

@@ -116,6 +116,7 @@ class Aggregate(Operator):
             results.append(function.finish(accumulators))
         table.put_sorted(hashes, keys, stored)
         epoch.counters["keys"] = len(hashes)
+        epoch.origins = lambda: hashes
         return pa.RecordBatch.from_arrays([*keys, *results], schema=self.output)
 
     def _partial(self, rows: Rows) -> tuple[np.ndarray, list[pa.Array], list[list[pa.Array]]]:

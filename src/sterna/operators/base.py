@@ -9,7 +9,7 @@ What ``apply`` writes goes into the tables' buffers; the engine makes a run of i
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,6 +25,9 @@ LATER = "later"
 
 NEVER = int(np.iinfo(np.int64).min)
 """What a null event time counts as: the beginning of time."""
+
+ORIGIN = "_origin"
+"""The column with the hash of the key, at the operator before, that a row comes from."""
 
 Hashes = npt.NDArray[np.uint64]
 
@@ -51,8 +54,9 @@ class Edge:
 
     @property
     def wire(self) -> pa.Schema:
-        """The schema of the chunks that travel along this edge."""
-        return pa.schema([pa.field("_hash", pa.uint64()), *self.schema])
+        """The schema of the chunks that travel along this edge; those of an operator say which of its keys they come from."""
+        origin = [] if self.operator is None else [pa.field(ORIGIN, pa.uint64())]
+        return pa.schema([pa.field("_hash", pa.uint64()), *origin, *self.schema])
 
     def rows(self, table: pa.Table | pa.RecordBatch) -> Rows:
         """Rows of the origin as they travel: the needed columns, keys normalised, with their hashes."""
@@ -63,6 +67,10 @@ class Edge:
         by_name = dict(zip(self.schema.names, columns, strict=True))
         hashes = hash_keys([by_name[key] for key in self.keys])
         return Rows(hashes, pa.RecordBatch.from_arrays(columns, schema=self.schema))
+
+    def hashes(self, table: pa.Table | pa.RecordBatch) -> Hashes:
+        """The hashes of the keys of rows that have the key columns, with their types."""
+        return hash_keys([normalise(contiguous(table.column(key))) for key in self.keys])
 
 
 def hash_name(edge: Edge) -> str:
@@ -124,6 +132,9 @@ class Epoch:
         tables: the worker's state.
         frontier: no row with an event time before this (microseconds) will come any more; ``None`` before any is known.
         due: rows handed back by the notificator, in time order.
+        counters: what the operator has counted, for the receipt.
+        origins: set by the operator: for each row of its output the hash of the key it comes from. Outputs of different workers are
+            put in the order of these, which is the same wherever the keys are.
         bits: k, for 2^k bins.
         counters: what the operator wants to report, by name.
     """
@@ -137,6 +148,7 @@ class Epoch:
     due: pa.RecordBatch | None = None
     bits: int = 0
     counters: dict[str, int] = field(default_factory=dict)
+    origins: Callable[[], Hashes] | None = None
 
     def bin(self, hash_: int) -> int:
         """The bin of a hash, for messages."""

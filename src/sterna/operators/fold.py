@@ -6,6 +6,9 @@ the declared output schema (columns in any order), or ``None``. ``rows`` may be 
 
 If the fold raises, the failing key is looked for by calling it again on parts of the input, and the epoch fails with a
 ``FoldError`` that names operator, worker, bin and key and carries the user's traceback.
+
+If another operator reads the outputs under another key, and the order of rows matters to it, let the outputs have the key columns: only
+then can rows of different workers be put in an order that does not depend on where their keys are.
 """
 
 from __future__ import annotations
@@ -81,7 +84,10 @@ class Fold(Operator):
             raise
         except Exception as error:
             raise FoldError(self._blame(epoch, error)) from error
-        return self._checked(result)
+        output, edge = self._checked(result), self.edges[0]
+        if output is not None and all(edge.schema.field(key) in list(output.schema) for key in edge.keys):
+            epoch.origins = lambda: edge.hashes(output)
+        return output
 
     def call(
         self, epoch: Epoch, inputs: list[Rows], due: pa.RecordBatch | None, tables: dict[str, Table]

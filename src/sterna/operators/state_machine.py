@@ -71,6 +71,7 @@ class StateMachine(Operator):
         found, columns = table.get(distinct.hashes, distinct.keys(self.keys))
         states = self._load(found, columns)
         outputs: list[Any] = []
+        ends = np.empty(rows.count, np.int64)
         names = rows.batch.schema.names
         records = zip(*(column.to_pylist() for column in rows.batch.columns), strict=True)
         for number, values in enumerate(records):
@@ -79,9 +80,11 @@ class StateMachine(Operator):
             try:
                 states[slot], produced = self.fold(keys[number], record, states[slot])
                 outputs.extend(produced)
+                ends[number] = len(outputs)
             except Exception as error:
                 raise FoldError(self._blame(epoch, keys[number], rows.hashes[number], error)) from error
         self._store(table, distinct, found, states)
+        epoch.origins = lambda: np.repeat(rows.hashes, np.diff(ends, prepend=0))
         return rows_to_table(outputs, self.output, self.name)
 
     def _blame(self, epoch: Epoch, key: Any, hash_: Any, error: Exception) -> str:
@@ -137,25 +140,28 @@ def rows_to_table(rows: list[Any], schema: pa.Schema, operator: str) -> pa.Table
         return None
     names = schema.names
     try:
-        kind = type(rows[0])
-        if any(type(row) is not kind for row in rows) and issubclass(kind, dict | tuple | list):
-            raise TypeError("some outputs are dicts and others are not")
-        if issubclass(kind, dict | tuple | list) and any(len(row) != len(names) for row in rows):
-            raise ValueError(f"an output row does not have the {len(names)} columns {names}")
-        if issubclass(kind, dict):
-            columns = [[row[name] for row in rows] for name in names]
-        elif issubclass(kind, tuple | list):
-            columns = [list(column) for column in zip(*rows, strict=True)]
-        elif len(names) == 1:
-            columns = [rows]
-        else:
-            raise TypeError(f"an output is {rows[0]!r}, neither a dict nor a tuple")  # noqa: TRY301 - reported below
+        columns = _output_columns(rows, names)
         arrays = [pa.array(column, item.type) for column, item in zip(columns, schema, strict=True)]
     except (pa.ArrowException, KeyError, TypeError, ValueError, OverflowError) as error:
         raise FoldError(
             f"the fold of operator {operator!r} returned outputs that do not fit its output schema {schema_text(schema)}: {error}"
         ) from error
     return pa.Table.from_arrays(arrays, schema=schema)
+
+
+def _output_columns(rows: list[Any], names: list[str]) -> list[list[Any]]:
+    kind = type(rows[0])
+    if not issubclass(kind, dict | tuple | list):
+        if len(names) > 1:
+            raise TypeError(f"an output is {rows[0]!r}, neither a dict nor a tuple")
+        return [rows]
+    if any(type(row) is not kind for row in rows):
+        raise TypeError(f"some outputs are of type {kind.__name__} and others are not")
+    if any(len(row) != len(names) for row in rows):
+        raise ValueError(f"an output row does not have the {len(names)} columns {names}")
+    if issubclass(kind, dict):
+        return [[row[name] for row in rows] for name in names]
+    return [list(column) for column in zip(*rows, strict=True)]
 
 
 def schema_text(schema: pa.Schema) -> str:
