@@ -77,9 +77,7 @@ class Entry:
     def from_json(cls, data: Mapping[str, Any]) -> Entry:
         """The inverse of ``to_json``; ``UpdateRefused`` if it is no entry."""
         try:
-            operator = data.get("operator")
-            if not isinstance(operator, str | None):
-                raise UpdateRefused(f"an entry's operator must be a name, not {operator!r}")
+            operator = _checked_operator(data.get("operator"))
             when = _checked_when(dict(data["when"]))
             return cls(
                 str(data["name"]),
@@ -92,6 +90,12 @@ class Entry:
             raise
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise UpdateRefused(f"this is not a control entry: {error!r}") from error
+
+
+def _checked_operator(name: Any) -> str | None:
+    if name is None or isinstance(name, str):
+        return name
+    raise UpdateRefused(f"an entry's operator must be a name, not {name!r}")
 
 
 def _checked_when(when: When) -> When:
