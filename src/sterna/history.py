@@ -1,4 +1,7 @@
-"""What happened to a query's configuration, and when: a file for each epoch in which something did, under ``history/``."""
+"""What happened to a query's configuration, and when: a file for each epoch in which something did, under ``history/``.
+
+The latest ``KEEP`` of these are kept: a query that runs for years must not fill its checkpoint with its past.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from sterna.errors import StateError
 from sterna.state.store import Store
 
 DIRECTORY = "history"
+KEEP = 1000
 
 
 class History:
@@ -19,6 +23,7 @@ class History:
     def record(self, epoch: int, events: list[dict[str, Any]]) -> None:
         """Keeps the events of an epoch; doing so again after a crash changes nothing."""
         self._store.write_document(f"{DIRECTORY}/{epoch:012d}.json", {"events": events})
+        self._store.delete(f"{DIRECTORY}/{name}" for name in self._store.list(DIRECTORY)[:-KEEP])
 
     def events(self) -> list[dict[str, Any]]:
         """All events; a damaged file is reported as an event, and hides no other."""

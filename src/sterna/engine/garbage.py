@@ -75,4 +75,4 @@ class Collector:
                     continue
                 if int(match.group(1)) < oldest and int(match.group(2)) <= self._incarnation:
                     orphans.append(path)
-            self._store.delete(orphans)
+            self._store.delete([*orphans, *self._store.leftovers(directory)])

@@ -12,6 +12,7 @@ import builtins
 import contextlib
 import errno
 import json
+import math
 import os
 import re
 import time
@@ -220,7 +221,7 @@ class Store:
             return []
         before = time.time() - seconds
         with os.scandir(local) as entries:
-            old = [e.name for e in entries if e.name.endswith(".tmp") and e.stat().st_mtime < before]
+            old = [e.name for e in entries if e.name.endswith(".tmp") and _written(e) < before]
         return sorted(f"{directory}/{name}" if directory else name for name in old)
 
     def delete(self, paths: Iterable[str]) -> None:
@@ -271,6 +272,13 @@ class Store:
             if full:
                 filesystem.create_dir(full, recursive=True)
         self._made.add(parent)
+
+
+def _written(entry: os.DirEntry[str]) -> float:
+    try:
+        return entry.stat().st_mtime
+    except FileNotFoundError:  # renamed to its final name in the meantime
+        return math.inf
 
 
 def encode_document(document: dict[str, Any]) -> bytes:
