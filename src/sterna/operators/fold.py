@@ -168,9 +168,14 @@ def _bisect(operator: Fold, epoch: Epoch) -> tuple[Any, int] | None:
             return None
     if not len(hashes) or not raises(hashes):
         return None
-    for edge, rows in zip(operator.edges, epoch.inputs, strict=True):
-        match = np.flatnonzero(rows.hashes == hashes[0])
+    found = [
+        (rows.hashes, rows.keys(edge.keys)) for edge, rows in zip(operator.edges, epoch.inputs, strict=True)
+    ]
+    if epoch.due is not None:
+        found.append((due_hashes, [epoch.due.column(f"k.{name}") for name in operator.keys]))
+    for known, columns in found:
+        match = np.flatnonzero(known == hashes[0])
         if len(match):
-            values = [contiguous(column)[int(match[0])].as_py() for column in rows.keys(edge.keys)]
+            values = [contiguous(column)[int(match[0])].as_py() for column in columns]
             return (values[0] if len(values) == 1 else tuple(values)), int(hashes[0])
-    return None, int(hashes[0])
+    return None

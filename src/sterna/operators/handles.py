@@ -33,6 +33,7 @@ class Tables:
             )
             for name, wish in operator.wishes.items()
         }
+        self._operator = operator.name
         self.epoch = epoch.number
         self.worker = epoch.worker
 
@@ -40,7 +41,9 @@ class Tables:
         try:
             return self._handles[name]
         except KeyError:
-            raise FoldError(f"there is no state table {name!r}; there are {sorted(self._handles)}") from None
+            raise FoldError(
+                f"the fold of operator {self._operator!r} asks for a state table {name!r}; there are {sorted(self._handles)}"
+            ) from None
 
     def __getattr__(self, name: str) -> Handle:
         if name.startswith("_"):

@@ -125,8 +125,8 @@ class StateMachine(Operator):
             return [pa.array([pickle.dumps(value) for value in values], pa.binary())]
         try:
             if len(self.state) == 1:
-                return [pa.array(values, self.state.field(0).type)]
-            return [pa.array([value[item.name] for value in values], item.type) for item in self.state]
+                return [_array(values, self.state.field(0).type)]
+            return [_array([value[item.name] for value in values], item.type) for item in self.state]
         except (pa.ArrowException, KeyError, TypeError, ValueError, OverflowError) as error:
             raise FoldError(
                 f"the fold of operator {self.name!r} returned a state that does not fit its schema "
@@ -141,12 +141,21 @@ def rows_to_table(rows: list[Any], schema: pa.Schema, operator: str) -> pa.Table
     names = schema.names
     try:
         columns = _output_columns(rows, names)
-        arrays = [pa.array(column, item.type) for column, item in zip(columns, schema, strict=True)]
+        arrays = [_array(column, item.type) for column, item in zip(columns, schema, strict=True)]
     except (pa.ArrowException, KeyError, TypeError, ValueError, OverflowError) as error:
         raise FoldError(
             f"the fold of operator {operator!r} returned outputs that do not fit its output schema {schema_text(schema)}: {error}"
         ) from error
     return pa.Table.from_arrays(arrays, schema=schema)
+
+
+def _array(values: list[Any], kind: pa.DataType) -> pa.Array:
+    if pa.types.is_integer(kind) and any(
+        issubclass(one, float | np.floating) for one in set(map(type, values))
+    ):
+        # Arrow would cut off what is behind the point and say nothing.
+        return pa.array(values, pa.float64()).cast(kind)
+    return pa.array(values, kind)
 
 
 def _output_columns(rows: list[Any], names: list[str]) -> list[list[Any]]:
