@@ -1,0 +1,34 @@
+"""Twins that are closed when the test ends."""
+
+from __future__ import annotations
+
+import pytest
+from twin import small
+
+
+@pytest.fixture
+def start(tmp_path):
+    """Starts a twin on this test's checkpoint; see ``small.start``."""
+    twins = []
+
+    def begin(flow, **options):
+        twins.append(small.start(flow, tmp_path / "checkpoint", **options))
+        return twins[-1]
+
+    yield begin
+    for twin in twins:
+        twin.close()
+
+
+@pytest.fixture
+def elsewhere(tmp_path):
+    """The same on other checkpoints, by name."""
+    twins = []
+
+    def begin(name, flow, **options):
+        twins.append(small.start(flow, tmp_path / name, **options))
+        return twins[-1]
+
+    yield begin
+    for twin in twins:
+        twin.close()
