@@ -9,127 +9,28 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
-from sterna.configuration import Configuration, Target, as_target, bits_of, check_workers
+from sterna.configuration import Configuration, Target, as_target
 from sterna.control import Entry, EventTime, new_name, parse_when
 from sterna.dataflow import Dataflow
-from sterna.durations import seconds
 from sterna.engine.combining import Combiner
-from sterna.engine.coordinator import Coordinator, Options
+from sterna.engine.coordinator import Coordinator
 from sterna.engine.epoch import Combining, Tasks, run_epoch
 from sterna.engine.initial import load_initial_state
 from sterna.engine.placement import Placer
 from sterna.engine.reading import state_frame
 from sterna.engine.spark import Functions, SparkRunner, unioned
 from sterna.errors import InvalidInput, SternaError
-from sterna.sinks import Sink, as_sink, noop
 from sterna.sinks.files import BETWEEN, sweep
-from sterna.sources.tick import Ticker, spark_path, tick_frame
-from sterna.state.store import Store
-from sterna.stream import Stream
+from sterna.sources.tick import Ticker, tick_frame
 
-Trigger = Mapping[str, Any]
 FILE_MANAGER = "spark.sql.streaming.checkpointFileManagerClass"
 LOCAL_FILE_MANAGER = (
     "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
 )
-
-
-def start(
-    stream: Stream,
-    *,
-    sink: Sink | Callable[[Any, int], Any] | None = None,
-    checkpoint: str,
-    bins: int = 4096,
-    workers: int | None = None,
-    trigger: Trigger | None = None,
-    watermark_delay: str | float | None = None,
-    idle_timeout: str | float | None = None,
-    late: Sink | Callable[[Any, int], Any] | None = None,
-    initial_state: Mapping[str, Any] | None = None,
-    at_end: str = "keep",
-    share_host_state: bool = True,
-    combine: str = "auto",
-    retain: int = 16,
-    fsync: bool = False,
-    local_state: str | None = None,
-    spark_checkpoint: str | None = None,
-    filesystem: Any = None,
-    query_name: str | None = None,
-) -> Query:
-    """Starts a query.
-
-    Args:
-        stream: what to run.
-        sink: one of ``sterna.sinks``, or a callable ``(df, epoch)``; ``noop()`` by default.
-        checkpoint: a directory, or a URI that ``pyarrow.fs`` opens. It keeps the state, and makes a restart go on.
-        bins: number of bins at the first start, a power of two up to 2^20.
-        workers: number of workers at the first start; by default Spark's default parallelism.
-        trigger: as for Spark's ``DataStreamWriter.trigger``, e.g. ``{"processingTime": "1 second"}`` or ``{"availableNow": True}``.
-        watermark_delay: how far the watermark stays behind the newest event time; without it nothing is late and no time passes.
-        idle_timeout: after so long without rows a source no longer holds the watermark back.
-        late: where late rows go; they are counted and dropped without it.
-        initial_state: for operators by name, a batch DataFrame with the key columns and the state columns.
-        at_end: with ``availableNow``, whether pending notifications are kept (``"keep"``) or fired (``"flush"``) at the end.
-        share_host_state: hand state over by reference between workers on one host.
-        combine: ``auto``, or ``none``, ``router``, ``native``: whether and where rows are combined before the exchange.
-        retain: for how many epochs back state stays readable with ``query.state(operator, epoch)``.
-        fsync: force local files to disk before an epoch commits. Without it, as with Spark's own checkpoints on a local disk, the death of
-            any process loses nothing, but a loss of power may. Object stores and HDFS need no such thing.
-        local_state: where executors keep copies of runs if the checkpoint is not on a local disk.
-        spark_checkpoint: where Spark keeps its own offsets; by default ``spark/`` below the checkpoint.
-        filesystem: a ``pyarrow.fs`` filesystem, if the checkpoint is a path on it rather than a URI.
-        query_name: the name of Spark's query.
-    """
-    flow, frames, functions = stream.dataflow()
-    spark = stream.spark
-    bits_of(bins)
-    count = check_workers(workers if workers is not None else spark.sparkContext.defaultParallelism)
-    if at_end not in ("keep", "flush"):
-        raise InvalidInput(f"at_end must be 'keep' or 'flush', not {at_end!r}")
-    if combine not in ("auto", "none", "router", "native"):
-        raise InvalidInput(f"combine must be auto, none, router or native, not {combine!r}")
-    if late is not None and len(flow.timed_edges()) != 1:
-        raise InvalidInput(
-            "late= needs exactly one timed input, because late rows are delivered with its columns"
-        )
-    if late is not None and flow.reader(flow.timed_edges()[0]) != 0:
-        raise InvalidInput("late= needs the timed input to be read by the first operator")
-    options = Options(
-        bins,
-        count,
-        None if watermark_delay is None else int(seconds(watermark_delay) * 1e6),
-        None if idle_timeout is None else seconds(idle_timeout),
-        share_host_state,
-        retain,
-        fsync,
-    )
-    store = Store.open(checkpoint, filesystem) if filesystem is not None else Store.open(checkpoint)
-    if spark_checkpoint is None and filesystem is not None and not store.is_local:
-        raise InvalidInput(
-            "with filesystem=..., say where Spark keeps its own checkpoint: spark_checkpoint=..."
-        )
-    query = Query(
-        flow,
-        frames,
-        functions,
-        Coordinator(store, flow, options, as_sink(sink or noop()), as_sink(late) if late else None),
-        trigger=dict(trigger or {"processingTime": "0 seconds"}),
-        combine=combine,
-        at_end=at_end,
-        local=local_state,
-        spark_checkpoint=spark_checkpoint or spark_path(store, "spark"),
-        name=query_name,
-    )
-    try:
-        query.begin(dict(initial_state or {}))
-    except BaseException:
-        query.release()
-        raise
-    return query
 
 
 class Query:

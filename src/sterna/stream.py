@@ -7,7 +7,7 @@ it all. Nothing runs before ``start``. What does not make sense raises ``Invalid
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -15,8 +15,8 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from sterna.dataflow import Dataflow
 from sterna.durations import seconds
-from sterna.engine.spark import Functions
 from sterna.errors import InvalidInput
+from sterna.graph import Source, Stateful, Transformed, build, only
 from sterna.operators.accumulators import Aggregate as Function
 from sterna.operators.aggregate import Aggregate
 from sterna.operators.base import Edge, Operator
@@ -27,6 +27,7 @@ from sterna.schemas import arrow_schema, key_type_ok, of_frame
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+    from sterna.engine.spark import Functions
     from sterna.query import Query
 
 
@@ -41,45 +42,21 @@ def read(df: DataFrame) -> Stream:
         raise InvalidInput(
             "sterna.read needs a streaming DataFrame (spark.readStream...); this one is a batch"
         )
-    return Stream(_Source(df), of_frame(df))
-
-
-@dataclass(frozen=True)
-class _Source:
-    frame: Any
-
-
-@dataclass(frozen=True)
-class _Stateful:
-    """An operator to be: made once its inputs have numbers."""
-
-    kind: str
-    inputs: tuple[KeyedStream, ...]
-    build: Callable[[str, tuple[Edge, ...]], Operator]
-    name: str | None = None
-    columns: tuple[str, ...] | None = None
-
-
-@dataclass(frozen=True)
-class _Transformed:
-    """The outputs of an operator, changed by a DataFrame function."""
-
-    stream: Stream
-    function: Callable[[Any], Any]
+    return Stream(Source(df), of_frame(df))
 
 
 class Stream:
     """Rows: of a source, or the outputs of an operator."""
 
-    def __init__(self, origin: _Source | _Stateful | _Transformed, schema: pa.Schema) -> None:
+    def __init__(self, origin: Source | Stateful | Transformed, schema: pa.Schema) -> None:
         self.origin, self.schema = origin, schema
 
     @property
     def spark(self) -> SparkSession:
         """The session of the source."""
         origin = self.origin
-        while not isinstance(origin, _Source):
-            origin = (origin.stream if isinstance(origin, _Transformed) else origin.inputs[0].stream).origin
+        while not isinstance(origin, Source):
+            origin = (origin.stream if isinstance(origin, Transformed) else origin.inputs[0].stream).origin
         session: SparkSession = origin.frame.sparkSession
         return session
 
@@ -88,11 +65,11 @@ class Stream:
 
         After a stateful operator it gets that operator's outputs of one epoch, and what follows it runs as a Spark job of its own.
         """
-        if isinstance(self.origin, _Source):
+        if isinstance(self.origin, Source):
             return read(function(self.origin.frame))
         # Tried on no rows, to know what comes out.
         tried = function(self.spark.createDataFrame([], from_arrow_schema(self.schema)))
-        return Stream(_Transformed(self, function), of_frame(tried))
+        return Stream(Transformed(self, function), of_frame(tried))
 
     def key_by(self, *columns: str, time: str | None = None) -> KeyedStream:
         """Says which columns state belongs to, and which column is event time.
@@ -120,7 +97,7 @@ class Stream:
 
     def named(self, name: str) -> Stream:
         """Names the operator that makes this stream: for ``query.state(name)`` and in the checkpoint."""
-        if not isinstance(self.origin, _Stateful):
+        if not isinstance(self.origin, Stateful):
             raise InvalidInput("only the output of a stateful operator can be named")
         if not name or not all(c.isalnum() or c in "-_" for c in name):
             raise InvalidInput(f"{name!r} is not a name: use letters, digits, - and _")
@@ -128,11 +105,11 @@ class Stream:
 
     def dataflow(self) -> tuple[Dataflow, list[Any], Functions]:
         """The graph that ends in this stream, its source DataFrames, and the DataFrame functions inside it."""
-        return _Builder().build(self)
+        return build(self)
 
     def start(self, **options: Any) -> Query:
-        """Starts the query; see ``sterna.query.start`` for the options."""
-        from sterna.query import start  # noqa: PLC0415 - a query is made of streams, so it imports this module
+        """Starts the query; see ``sterna.start.start`` for the options."""
+        from sterna.start import start  # noqa: PLC0415 - a query is made of streams, so it imports this module
 
         return start(self, **options)
 
@@ -239,11 +216,11 @@ class KeyedStream:
         columns: tuple[str, ...] | None = None,
     ) -> Stream:
         edges = tuple(
-            Edge(number, 0, None, one.keys, one.time, _only(one.schema, columns))
+            Edge(number, 0, None, one.keys, one.time, only(one.schema, columns))
             for number, one in enumerate(inputs)
         )
         # Built once already here, so that what does not make sense is said at the user's line.
-        return Stream(_Stateful(kind, inputs, build, None, columns), build(kind, edges).output)
+        return Stream(Stateful(kind, inputs, build, None, columns), build(kind, edges).output)
 
     def _wishes(self, tables: Mapping[str, TableWish] | None) -> dict[str, TableWish]:
         out = {}
@@ -292,110 +269,5 @@ def rows(schema: Any, time: str | None = None, keep: str | float | None = None) 
     return TableWish("rows", schema, time, None if keep is None else int(seconds(keep) * 1e6))
 
 
-def _only(schema: pa.Schema, columns: tuple[str, ...] | None) -> pa.Schema:
-    return schema if columns is None else pa.schema([schema.field(name) for name in columns])
-
-
 def _is_time(kind: pa.DataType) -> bool:
     return bool(pa.types.is_timestamp(kind) or pa.types.is_date(kind) or pa.types.is_int64(kind))
-
-
-class _Builder:
-    """Numbers sources, edges and operators, each once, in topological order."""
-
-    def __init__(self) -> None:
-        self._frames: list[Any] = []
-        self._derived: list[tuple[int, Callable[[Any], Any]]] = []
-        self._operators: list[tuple[str, _Stateful, list[Edge]]] = []
-        self._phases: list[int] = []
-        self._numbers: dict[int, int] = {}
-        self._names: dict[str, int] = {}
-        self._edges = 0
-
-    def build(self, stream: Stream) -> tuple[Dataflow, list[Any], Functions]:
-        origin, final, schema = stream.origin, None, None
-        if isinstance(origin, _Transformed):
-            last, final = _unwound(origin)
-            origin, schema = last.origin, stream.schema
-        if not isinstance(origin, _Stateful):
-            raise InvalidInput("the dataflow has no stateful operator; use plain Structured Streaming for it")
-        self._operator(origin)
-        # Derived sources are numbered after the real ones, whose number is known only now.
-        operators = tuple(
-            node.build(name, tuple(self._settled(edge) for edge in edges))
-            for name, node, edges in self._operators
-        )
-        flow = Dataflow(
-            operators, len(self._frames), tuple(operator for operator, _ in self._derived), schema
-        )
-        return flow, self._frames, Functions(tuple(function for _, function in self._derived), final)
-
-    def _settled(self, edge: Edge) -> Edge:
-        if edge.source is None or edge.source >= 0:
-            return edge
-        return replace(edge, source=len(self._frames) + (-1 - edge.source))
-
-    def _source(self, source: _Source) -> int:
-        for index, frame in enumerate(self._frames):
-            if frame is source.frame:
-                return index
-        self._frames.append(source.frame)
-        return len(self._frames) - 1
-
-    def _operator(self, node: _Stateful) -> int:
-        if id(node) in self._numbers:
-            return self._numbers[id(node)]
-        origins: list[tuple[int | None, int | None, Callable[[Any], Any] | None]] = []
-        phase = 0
-        for one in node.inputs:
-            origin = one.stream.origin
-            if isinstance(origin, _Source):
-                origins.append((self._source(origin), None, None))
-                continue
-            function = None
-            if isinstance(origin, _Transformed):
-                last, function = _unwound(origin)
-                origin = last.origin
-            assert isinstance(origin, _Stateful)
-            number = self._operator(origin)
-            phase = max(phase, self._phases[number] + (function is not None))
-            origins.append((None, number, function))
-        edges = []
-        for one, (read_source, read_operator, function) in zip(node.inputs, origins, strict=True):
-            source, operator = read_source, read_operator
-            if operator is not None and (function is not None or self._phases[operator] < phase):
-                # What crosses into a later job is written down in between, changed or not.
-                self._derived.append((operator, function or _unchanged))
-                source, operator = -len(self._derived), None
-            edges.append(
-                Edge(self._edges, source, operator, one.keys, one.time, _only(one.schema, node.columns))
-            )
-            self._edges += 1
-        name = node.name
-        if name is None:
-            self._names[node.kind] = self._names.get(node.kind, 0) + 1
-            name = node.kind if self._names[node.kind] == 1 else f"{node.kind}-{self._names[node.kind]}"
-        self._operators.append((name, node, edges))
-        self._phases.append(phase)
-        self._numbers[id(node)] = len(self._operators) - 1
-        return self._numbers[id(node)]
-
-
-def _unchanged(frame: Any) -> Any:
-    return frame
-
-
-def _unwound(origin: _Transformed) -> tuple[Stream, Callable[[Any], Any]]:
-    """The operator's stream under a chain of transforms, and these as one function."""
-    functions = [origin.function]
-    stream = origin.stream
-    while isinstance(stream.origin, _Transformed):
-        functions.append(stream.origin.function)
-        stream = stream.origin.stream
-
-    def whole(frame: Any) -> Any:
-        for function in reversed(functions):
-            frame = function(frame)
-        return frame
-
-    return stream, whole

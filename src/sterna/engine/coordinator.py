@@ -24,12 +24,12 @@ from sterna.control import ControlStream, Entry, freeze_entries
 from sterna.dataflow import Dataflow
 from sterna.engine import frontiers, garbage
 from sterna.engine.checkpoint import check_format
+from sterna.engine.conclusion import conclude
 from sterna.engine.crash import crash_point
 from sterna.engine.decision import Decision
 from sterna.engine.fencing import Incarnation
 from sterna.engine.plans import OperatorPlan, plan_operator
-from sterna.engine.receipts import check_receipts
-from sterna.engine.route import merge_stats
+from sterna.engine.receipts import Receipts, check_receipts
 from sterna.errors import CheckpointError, UpdateRefused
 from sterna.history import History
 from sterna.sinks.base import Sink
@@ -234,9 +234,11 @@ class Coordinator:
         crash_point("after-job", decision.epoch)
         kept = check_receipts(self.flow, decision, receipts)
         self.incarnation.check()
-        manifest = self._manifest(decision, plans, kept, took)
+        manifest = self._conclude(decision, plans, kept, took)
         # Before the manifest: after it, a crash would lose the events. Before it, a replay writes the same ones again.
-        self._record(decision, plans, manifest, self.last.configurations)
+        events = events_of(self.flow, decision, plans, manifest, self.last.configurations)
+        if events:
+            self.history.record(decision.epoch, events)
         self.manifests.prepare(manifest)
         with self.lock:
             self.last, self.committed = manifest, False
@@ -260,92 +262,13 @@ class Coordinator:
             if self.late is not None:
                 self.late.forget(epoch, outputs.get("late", []))
 
-    def _manifest(
-        self,
-        decision: Decision,
-        plans: list[OperatorPlan],
-        receipts: dict[tuple[int, int], dict[str, Any]],
-        took: float,
+    def _conclude(
+        self, decision: Decision, plans: list[OperatorPlan], receipts: Receipts, took: float
     ) -> Manifest:
-        now = self.clock()
-        names = [operator.name for operator in self.flow.operators]
-        state: dict[str, Any] = {name: {} for name in names}
-        hosts: dict[str, dict[int, str]] = {name: {} for name in names}
-        due: dict[str, int | None] = {}
-        for (index, worker), receipt in receipts.items():
-            state[names[index]][worker] = {
-                table: [RunRef.from_list(ref) for ref in refs] for table, refs in receipt["tables"].items()
-            }
-            hosts[names[index]][worker] = receipt["host"]
-            if receipt.get("next_due") is not None:
-                before = due.get(names[index])
-                due[names[index]] = (
-                    receipt["next_due"] if before is None else min(before, receipt["next_due"])
-                )
-        routed = merge_stats(r["routed"] for r in receipts.values() if "routed" in r)
-        newest = {int(edge): time_ for edge, time_ in routed.get("newest", {}).items()}
-        late = sum(routed.get("late", {}).values())
-        still_listed = set(self.control.names()) if decision.consumed or self.last.consumed else set()
-        return Manifest(
-            epoch=decision.epoch,
-            incarnation=self.incarnation.number,
-            configurations=decision.configurations,
-            state=state,
-            watermarks=decision.watermarks,
-            progress=watermark.observe(self.last.progress, newest, now),
-            pending=[entry.to_json() for entry in decision.pending],
-            consumed=[name for name in [*self.last.consumed, *decision.consumed] if name in still_listed],
-            outputs={
-                "sink": [part for _, r in sorted(receipts.items()) for part in _parts(r)],
-                "late": [r["late_part"] for _, r in sorted(receipts.items()) if "late_part" in r],
-            },
-            next_due=due,
-            hosts=hosts,
-            facts={
-                "time": now,
-                "ms": round(took * 1e3, 1),
-                "rows": routed.get("rows", 0),
-                "late": late,
-                "late_total": self.last.facts.get("late_total", 0) + late,
-                "rows_total": self.last.facts.get("rows_total", 0) + routed.get("rows", 0),
-                "combined": routed.get("combined", {}),
-                "out": sum(r.get("out", 0) for (i, _), r in receipts.items() if i == len(names) - 1),
-                "moved_bytes": sum(plan.moved_bytes for plan in plans),
-                "shipped_bytes": sum(r.get("installed", 0) for r in receipts.values()),
-                "workers": {
-                    f"{names[i]}/{w}": [r.get("rows", 0), r.get("written", 0), r.get("compacted", 0), r["ms"]]
-                    for (i, w), r in sorted(receipts.items())
-                },
-            },
-        )
-
-    def _record(
-        self,
-        decision: Decision,
-        plans: list[OperatorPlan],
-        manifest: Manifest,
-        before: dict[str, Configuration],
-    ) -> None:
-        events = list(decision.events)
-        for operator, plan in zip(self.flow.operators, plans, strict=True):
-            if plan.moves:
-                bits = max(manifest.configurations[operator.name].bits, before[operator.name].bits)
-                bins = sum((move.hi - move.lo) >> (64 - bits) for move in plan.moves)
-                events.append(
-                    {
-                        "kind": "moved",
-                        "operator": operator.name,
-                        "epoch": decision.epoch,
-                        "time": manifest.facts["time"],
-                        "bins": bins,
-                        "bytes": plan.moved_bytes,
-                        "shipped": bool(plan.extractions),
-                        "workers": manifest.configurations[operator.name].workers,
-                        "epoch_ms": manifest.facts["ms"],
-                    }
-                )
-        if events:
-            self.history.record(decision.epoch, events)
+        listed = set(self.control.names()) if decision.consumed or self.last.consumed else set()
+        consumed = [name for name in [*self.last.consumed, *decision.consumed] if name in listed]
+        manifest = conclude(self.flow, self.last, decision, plans, receipts, self.clock(), took)
+        return replace(manifest, incarnation=self.incarnation.number, consumed=consumed)
 
     # Between epochs
 
@@ -406,7 +329,3 @@ def _after(current: Configuration, operator: str, entries: list[Entry]) -> Confi
             with contextlib.suppress(UpdateRefused):
                 current = entry.target.resolve(current)
     return current
-
-
-def _parts(receipt: dict[str, Any]) -> list[dict[str, Any]]:
-    return [*receipt.get("parts", []), *([receipt["part"]] if "part" in receipt else [])]

@@ -1,0 +1,113 @@
+"""What an epoch comes to: its manifest from the receipts, and what of it the history remembers. Pure."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sterna import watermark
+from sterna.configuration import Configuration
+from sterna.dataflow import Dataflow
+from sterna.engine.decision import Decision
+from sterna.engine.plans import OperatorPlan
+from sterna.engine.receipts import Receipts
+from sterna.engine.route import merge_stats
+from sterna.state.manifest import Manifest
+from sterna.state.refs import RunRef
+
+
+def conclude(
+    flow: Dataflow,
+    last: Manifest,
+    decision: Decision,
+    plans: list[OperatorPlan],
+    receipts: Receipts,
+    now: float,
+    took: float,
+) -> Manifest:
+    """The manifest of an epoch that was run as decided."""
+    names = [operator.name for operator in flow.operators]
+    state: dict[str, Any] = {name: {} for name in names}
+    hosts: dict[str, dict[int, str]] = {name: {} for name in names}
+    due: dict[str, int | None] = {}
+    for (index, worker), receipt in receipts.items():
+        name = names[index]
+        state[name][worker] = {
+            table: [RunRef.from_list(ref) for ref in refs] for table, refs in receipt["tables"].items()
+        }
+        hosts[name][worker] = receipt["host"]
+        soonest = [time for time in (due.get(name), receipt.get("next_due")) if time is not None]
+        if soonest:
+            due[name] = min(soonest)
+    routed = merge_stats(r["routed"] for r in receipts.values() if "routed" in r)
+    newest = {int(edge): time for edge, time in routed["newest"].items()}
+    late = sum(routed["late"].values())
+    ordered = [receipt for _, receipt in sorted(receipts.items())]
+    return Manifest(
+        epoch=decision.epoch,
+        incarnation=last.incarnation,
+        configurations=decision.configurations,
+        state=state,
+        watermarks=decision.watermarks,
+        progress=watermark.observe(last.progress, newest, now),
+        pending=[entry.to_json() for entry in decision.pending],
+        outputs={
+            "sink": [part for receipt in ordered for part in _parts(receipt)],
+            "late": [receipt["late_part"] for receipt in ordered if "late_part" in receipt],
+        },
+        next_due=due,
+        hosts=hosts,
+        facts={
+            "time": now,
+            "ms": round(took * 1e3, 1),
+            "rows": routed["rows"],
+            "late": late,
+            "late_total": last.facts.get("late_total", 0) + late,
+            "rows_total": last.facts.get("rows_total", 0) + routed["rows"],
+            "combined": routed["combined"],
+            "out": sum(r.get("out", 0) for (index, _), r in receipts.items() if index == len(names) - 1),
+            "moved_bytes": sum(plan.moved_bytes for plan in plans),
+            "shipped_bytes": sum(r.get("installed", 0) for r in ordered),
+            "workers": {
+                f"{names[r['operator']]}/{r['worker']}": [
+                    r.get("rows", 0),
+                    r.get("written", 0),
+                    r.get("compacted", 0),
+                    r["ms"],
+                ]
+                for r in ordered
+            },
+        },
+    )
+
+
+def _parts(receipt: dict[str, Any]) -> list[dict[str, Any]]:
+    return [*receipt.get("parts", []), *([receipt["part"]] if "part" in receipt else [])]
+
+
+def events_of(
+    flow: Dataflow,
+    decision: Decision,
+    plans: list[OperatorPlan],
+    manifest: Manifest,
+    before: dict[str, Configuration],
+) -> list[dict[str, Any]]:
+    """What happened to control entries and to the configurations in an epoch."""
+    events = list(decision.events)
+    for operator, plan in zip(flow.operators, plans, strict=True):
+        if plan.moves:
+            after = manifest.configurations[operator.name]
+            bits = max(after.bits, before[operator.name].bits)
+            events.append(
+                {
+                    "kind": "moved",
+                    "operator": operator.name,
+                    "epoch": decision.epoch,
+                    "time": manifest.facts["time"],
+                    "bins": sum((move.hi - move.lo) >> (64 - bits) for move in plan.moves),
+                    "bytes": plan.moved_bytes,
+                    "shipped": bool(plan.extractions),
+                    "workers": after.workers,
+                    "epoch_ms": manifest.facts["ms"],
+                }
+            )
+    return events
