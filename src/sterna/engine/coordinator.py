@@ -24,7 +24,7 @@ from sterna.control import ControlStream, Entry, freeze_entries
 from sterna.dataflow import Dataflow
 from sterna.engine import frontiers, garbage
 from sterna.engine.checkpoint import check_format
-from sterna.engine.conclusion import conclude
+from sterna.engine.conclusion import conclude, events_of
 from sterna.engine.crash import crash_point
 from sterna.engine.decision import Decision
 from sterna.engine.fencing import Incarnation
