@@ -1,7 +1,9 @@
 """Named places at which a test may end the process or raise, to see that nothing is lost.
 
 ``crash_point(name)`` does nothing unless a hook is set (by the in-process twin), or the environment variable ``STERNA_CRASH`` names
-this point, as ``name`` or ``name@epoch``: then the process kills itself, as ``kill -9`` would.
+this point, as ``name`` or ``name@epoch``: then the process kills itself, as ``kill -9`` would. If ``STERNA_CRASH_ONCE`` names a file, the
+first process that gets there makes it and dies, and all others live: executors inherit the driver's environment, and a task that is tried again
+must not meet the same end.
 """
 
 from __future__ import annotations
@@ -39,4 +41,15 @@ def crash_point(name: str, epoch: int) -> None:
         _hook(name, epoch)
     wanted = os.environ.get("STERNA_CRASH")
     if wanted and wanted in (name, f"{name}@{epoch}"):
-        os.kill(os.getpid(), signal.SIGKILL)
+        once = os.environ.get("STERNA_CRASH_ONCE")
+        if once is None or _first(once):
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _first(marker: str) -> bool:
+    try:
+        with open(marker, "x") as file:
+            file.write(f"{os.getpid()}\n")
+    except FileExistsError:
+        return False
+    return True

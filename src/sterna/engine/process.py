@@ -19,6 +19,7 @@ import xxhash
 from pyspark import TaskContext, cloudpickle
 
 from sterna.engine.apply import Applying, apply
+from sterna.engine.crash import crash_point
 from sterna.engine.extract import extract
 from sterna.engine.messages import pack, unpack
 from sterna.engine.plans import Extraction
@@ -80,7 +81,8 @@ class RouteTask(_Task):
     def run(self, flow: Any, cache: RunCache, batches: Batches, *arguments: Any) -> Iterator[Any]:  # noqa: ARG002, D102
         routing: Routing = arguments[0]
         context = TaskContext.get()
-        return route(flow, routing, context.partitionId() if context else 0, batches)
+        yield from route(flow, routing, context.partitionId() if context else 0, batches)
+        crash_point("after-route", routing.epoch)
 
 
 class ExtractTask(_Task):
