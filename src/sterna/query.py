@@ -27,6 +27,8 @@ from sterna.errors import InvalidInput, SternaError
 from sterna.sinks.files import BETWEEN, sweep
 from sterna.sources.tick import Ticker, tick_frame
 
+# Spark takes a failed epoch for a stop, and stays silent, if this is how the failure reads.
+STOPPED = "py4j.protocol.Py4JJavaError: An error occurred while calling stop: java.lang.InterruptedException"
 FILE_MANAGER = "spark.sql.streaming.checkpointFileManagerClass"
 LOCAL_FILE_MANAGER = (
     "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
@@ -63,6 +65,7 @@ class Query:
         self._ended = threading.Event()
         self._stopping = False
         self._running = threading.Lock()
+        self._halted = threading.Event()
         self._progressed = threading.Condition()
         self.streaming_query: Any = None
 
@@ -110,7 +113,8 @@ class Query:
         with self._running:
             # Between two epochs is the time to stop: Spark has not committed this one, and will ask for it again.
             if self._stopping:
-                raise SternaError("the query is being stopped")
+                self._halted.wait(timeout=10)
+                raise SternaError(STOPPED) from None
             self._run_epoch(batch, epoch)
 
     def _run_epoch(self, batch: Any, epoch: int) -> None:
@@ -180,6 +184,8 @@ class Query:
         if self._running.acquire(timeout=timeout):
             self._running.release()
         if self.streaming_query is not None:
+            # Spark marks the query as stopped first and then waits for the epoch that may just have been asked for.
+            threading.Timer(0.2, self._halted.set).start()
             self.streaming_query.stop()
         self._ended.wait(timeout=60)
 
