@@ -204,8 +204,18 @@ class _Apply:
         due = None
         if self.operator.notifies and self.task.frontier is not None:
             due = tables[LATER].due(self.task.previous, self.task.frontier)
-        bits = self.task.configurations[self.task.operator].bits
-        epoch = Epoch(self.task.epoch, self.worker, inputs, combined, tables, self.task.frontier, due, bits)
+        here = self.task.configurations[self.task.operator]
+        epoch = Epoch(
+            self.task.epoch,
+            self.worker,
+            inputs,
+            combined,
+            tables,
+            self.task.frontier,
+            due,
+            here.bits,
+            lambda hashes: here.route(hashes) == self.worker,
+        )
         self.counts["rows"] = sum(rows.count for rows in inputs) + (combined.count if combined else 0)
         output = self.operator.apply(epoch)
         self.origins = epoch.origins

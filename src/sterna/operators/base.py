@@ -132,11 +132,11 @@ class Epoch:
         tables: the worker's state.
         frontier: no row with an event time before this (microseconds) will come any more; ``None`` before any is known.
         due: rows handed back by the notificator, in time order.
-        counters: what the operator has counted, for the receipt.
+        bits: k, for 2^k bins.
+        owns: which of some hashes belong to this worker.
+        counters: what the operator wants to report, by name.
         origins: set by the operator: for each row of its output the hash of the key it comes from. Outputs of different workers are
             put in the order of these, which is the same wherever the keys are.
-        bits: k, for 2^k bins.
-        counters: what the operator wants to report, by name.
     """
 
     number: int
@@ -147,6 +147,7 @@ class Epoch:
     frontier: int | None
     due: pa.RecordBatch | None = None
     bits: int = 0
+    owns: Callable[[Hashes], npt.NDArray[np.bool_]] | None = None
     counters: dict[str, int] = field(default_factory=dict)
     origins: Callable[[], Hashes] | None = None
 

@@ -1,7 +1,8 @@
 """What a fold sees of its state: tables addressed by key columns, and the notificator.
 
 A handle takes and returns ``pa.Table`` objects with the key columns under their own names; hashing is done here, so folds never see
-a hash. Event times are in the type of the stream's time column. A missing column raises ``FoldError`` naming it.
+a hash. Event times are in the type of the stream's time column. A missing column raises ``FoldError`` naming it; so does a key that belongs
+to another worker, where its state would be lost: a fold may touch the keys of the rows that it was given.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sterna.errors import FoldError
-from sterna.hashing import hash_keys, normalise
+from sterna.hashing import Hashes, hash_keys, normalise
 from sterna.operators.base import NEVER, Edge, Epoch, contiguous, microseconds
 from sterna.state.tables import Table
 
@@ -29,7 +30,12 @@ class Tables:
     def __init__(self, operator: Fold, tables: dict[str, Table], edge: Edge, epoch: Epoch) -> None:
         self._handles = {
             name: Handle(
-                operator, name, tables[name], edge, wish.time or edge.time if wish.kind == "rows" else None
+                operator,
+                name,
+                tables[name],
+                edge,
+                wish.time or edge.time if wish.kind == "rows" else None,
+                epoch,
             )
             for name, wish in operator.wishes.items()
         }
@@ -54,8 +60,11 @@ class Tables:
 class Handle:
     """One state table of a worker."""
 
-    def __init__(self, operator: Fold, name: str, table: Table, edge: Edge, time: str | None) -> None:
-        self._operator, self._name, self._table, self._edge, self._time = operator, name, table, edge, time
+    def __init__(
+        self, operator: Fold, name: str, table: Table, edge: Edge, time: str | None, epoch: Epoch
+    ) -> None:
+        self._operator, self._name, self._table, self._edge = operator, name, table, edge
+        self._time, self._epoch = time, epoch
 
     def get(self, keys: Columns) -> pa.Table:
         """The state of these keys.
@@ -108,7 +117,7 @@ class Handle:
             normalise(self._column(rows, name).cast(self._edge.schema.field(name).type))
             for name in self._edge.keys
         ]
-        return hash_keys(columns), columns
+        return _owned(self._operator, self._epoch, columns), columns
 
     def _values(self, rows: Columns) -> list[pa.Array]:
         return [self._column(rows, item.name).cast(item.type) for item in self._table.spec.values]
@@ -141,7 +150,7 @@ class Later:
     def __init__(
         self, operator: Fold, table: Table, edge: Edge, epoch: Epoch, due: pa.RecordBatch | None
     ) -> None:
-        self._operator, self._table, self._edge = operator, table, edge
+        self._operator, self._table, self._edge, self._epoch = operator, table, edge, epoch
         self._timed = any(one.time is not None for one in operator.edges)
         self.frontier = epoch.frontier
         self.due = self._due(due)
@@ -172,7 +181,8 @@ class Later:
         values = [contiguous(rows.column(item.name)).cast(item.type) for item in self._operator.later]
         # A time at or before the frontier would never be seen again.
         fire = times if self.frontier is None else np.maximum(times, self.frontier + 1)
-        self._table.append(hash_keys(columns), columns, fire, [pa.array(times), *values])
+        hashes = _owned(self._operator, self._epoch, columns)
+        self._table.append(hashes, columns, fire, [pa.array(times), *values])
 
     def _due(self, due: pa.RecordBatch | None) -> pa.Table:
         spec = self._table.spec
@@ -189,6 +199,19 @@ class Later:
             taken = "at" in spec.keys.names or "at" in spec.values.names
             columns["_at" if taken else "at"] = _as_time(column, kind)
         return pa.table(columns)
+
+
+def _owned(operator: Fold, epoch: Epoch, columns: list[pa.Array]) -> Hashes:
+    """The hashes of keys, all of which must belong to this worker."""
+    hashes = hash_keys(columns)
+    if epoch.owns is not None and not (mine := epoch.owns(hashes)).all():
+        stranger = int(np.flatnonzero(~mine)[0])
+        key = [column[stranger].as_py() for column in columns]
+        raise FoldError(
+            f"the fold of operator {operator.name!r} touches the key {key[0] if len(key) == 1 else tuple(key)!r} in epoch {epoch.number}, "
+            f"which does not belong to worker {epoch.worker}: a fold may touch only the keys of the rows that it is given"
+        )
+    return hashes
 
 
 def _as_time(column: pa.Array, kind: pa.DataType) -> pa.Array:
