@@ -65,7 +65,7 @@ class Script:
     """One run.
 
     Attributes:
-        inputs: for each epoch, for each source, a table for each partition.
+        inputs: for each epoch, for each source, what makes the table of each partition.
         moves: what is wished, and when.
         crashes: (epoch, crash point, how often the point is passed before).
         restarts: epochs before which the query is stopped and started again.
@@ -140,14 +140,15 @@ class Run:
 
     def all(self) -> Run:
         """Everything: the inputs, what is left to do after them, and the end of time if the script says so."""
-        for epoch, inputs in enumerate(self.script.inputs):
+        inputs = [[[part.table() for part in source] for source in epoch] for epoch in self.script.inputs]
+        for epoch, tables in enumerate(inputs):
             self.wish(epoch)
             if epoch in self.script.restarts:
                 self.restart()
                 if epoch:
                     # Spark had not noted that it was done: it asks for the last epoch once more.
-                    assert self.twin.epoch(*self.script.inputs[epoch - 1], number=epoch - 1) is None
-            self.epoch(epoch, inputs)
+                    assert self.twin.epoch(*inputs[epoch - 1], number=epoch - 1) is None
+            self.epoch(epoch, tables)
             self.clock.move(1)
         self.clock.move(1000)
         self.twin.drain()

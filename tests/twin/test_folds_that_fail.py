@@ -141,6 +141,17 @@ def test_tables_that_do_not_fit(start, result, said):
         twin.epoch(rows(1))
 
 
+@pytest.mark.parametrize("verb", ["get", "put", "delete", "notify_at"])
+def test_a_fold_that_touches_keys_of_another_worker(start, verb):
+    def greedy(table, tables, later):
+        everybody = rows(*range(100))
+        later.notify_at("t", everybody) if verb == "notify_at" else getattr(tables.total, verb)(everybody)
+
+    twin = start(unary(greedy))
+    with pytest.raises(FoldError, match=r"touches the key \d+ in epoch 0, which does not belong to worker"):
+        twin.epoch(rows(1))
+
+
 @pytest.mark.parametrize(
     ("use", "said"),
     [
