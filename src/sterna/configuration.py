@@ -12,8 +12,10 @@ is pure and knows nothing of Spark.
 from __future__ import annotations
 
 import operator
+import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -129,15 +131,25 @@ class Configuration:
         """How many bins each worker owns."""
         return np.bincount(self.owners, minlength=self.workers)
 
+    def _runs(self) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
+        starts = np.flatnonzero(np.diff(self.owners, prepend=-1))
+        return self.owners[starts], np.diff(starts, append=len(self.owners))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # A configuration travels with every task of every epoch: packed once, and unpacked once in each process.
+        packed = self.__dict__.get("_packed")
+        if packed is None:
+            values, lengths = self._runs()
+            packed = zlib.compress(
+                values.astype(np.uint16).tobytes() + lengths.astype(np.uint32).tobytes(), 1
+            )
+            object.__setattr__(self, "_packed", packed)
+        return _unpacked, (self.bits, self.workers, packed)
+
     def to_json(self) -> dict[str, Any]:
         """Run lengths of owners: a plain configuration takes a line, whatever the number of bins."""
-        starts = np.flatnonzero(np.diff(self.owners, prepend=-1))
-        lengths = np.diff(starts, append=len(self.owners))
-        return {
-            "bits": self.bits,
-            "workers": self.workers,
-            "owners": [self.owners[starts].tolist(), lengths.tolist()],
-        }
+        values, lengths = self._runs()
+        return {"bits": self.bits, "workers": self.workers, "owners": [values.tolist(), lengths.tolist()]}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Configuration:
@@ -145,6 +157,15 @@ class Configuration:
         values, lengths = data["owners"]
         owners = np.repeat(np.asarray(values, np.int32), np.asarray(lengths, np.int64))
         return cls(int(data["bits"]), int(data["workers"]), owners)
+
+
+@lru_cache(maxsize=32)
+def _unpacked(bits: int, workers: int, packed: bytes) -> Configuration:
+    data = zlib.decompress(packed)
+    count = len(data) // 6
+    values = np.frombuffer(data, np.uint16, count)
+    lengths = np.frombuffer(data, np.uint32, count, 2 * count)
+    return Configuration(bits, workers, np.repeat(values.astype(np.int32), lengths))
 
 
 def moves(old: Configuration, new: Configuration) -> list[Move]:
