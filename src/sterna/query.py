@@ -153,7 +153,8 @@ class Query:
             try:
                 self.streaming_query.awaitTermination()
             except Exception as error:  # noqa: BLE001 - kept, and raised to whoever waits
-                self._failure = self._failure or error
+                # A stop that does not wait for the running epoch makes Spark's query fail; that is no failure of ours.
+                self._failure = self._failure or (None if self._stopping else error)
             if self._stopping or self._failure is not None or not self._more():
                 break
             self._ticker.tick()
