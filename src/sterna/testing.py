@@ -105,6 +105,7 @@ class Twin:
         hosts: the host of a slot; state is linked between workers on one host.
         combine: whether routers combine rows where they can.
         hashes: replaces the hash of keys everywhere, to force collisions.
+        local: where copies of runs are kept, if the checkpoint is not on a local disk.
     """
 
     def __init__(
@@ -121,10 +122,11 @@ class Twin:
         hosts: Callable[[int], str] = lambda _: "host",
         combine: bool = False,
         hashes: Hasher = hash_keys,
+        local: str | None = None,
     ) -> None:
         self.flow = flow
         self.store = checkpoint if isinstance(checkpoint, Store) else Store.open(checkpoint)
-        self.cache = RunCache(self.store, None)
+        self.cache = RunCache(self.store, local)
         self.coordinator = Coordinator(self.store, flow, options or Options(), sink, late, clock or Clock())
         number = self.coordinator.incarnation.number
         sink.open(self.store, flow.output, None, number)

@@ -12,6 +12,7 @@ import math
 import os
 import struct
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
@@ -32,6 +33,8 @@ from sterna.state.store import Store
 __all__ = ["END", "Run", "RunCache", "RunRef", "cache_for", "coalesce", "drop", "keep"]
 
 SPLIT_BYTES = 256 << 20
+COPY_SECONDS = 3600.0
+"""A local copy of a remote file that nobody opened for so long is removed; it can be fetched again."""
 INDEXED_ROWS = 4096
 ALIGNED = 64
 MAGIC = b"STERNA01"
@@ -56,6 +59,7 @@ class RunCache:
         self._open: OrderedDict[str, Run] = OrderedDict()
         self._verified: dict[str, int] = {}
         self._made: set[str] = set()
+        self._next_sweep = 0.0
         self._lock = threading.Lock()
 
     def open(self, ref: RunRef) -> Run:
@@ -67,7 +71,7 @@ class RunCache:
                 return run
         run = self._load(ref)
         with self._lock:
-            self._verified[ref.name] = ref.checksum
+            self._trust(ref.name, ref.checksum)
             self._open[ref.name] = run
             self._open.move_to_end(ref.name)
             while len(self._open) > self._limit:
@@ -85,8 +89,8 @@ class RunCache:
         if not self.store.is_local:
             self._keep_copy(name, data)
         self.store.write(name, data, durable=durable)
-        self._verified[name] = checksum
         with self._lock:
+            self._trust(name, checksum)
             self._open.pop(name, None)
         hashes = plain(batch.column("_hash"))
         deletes = bool(pc.any(batch.column("_gone")).as_py())
@@ -162,6 +166,25 @@ class RunCache:
                 with contextlib.suppress(OSError):
                     os.unlink(self._copy(name))
 
+    def _trust(self, name: str, checksum: int) -> None:
+        """Remember that a file need not be checked again; those that nobody asked for longest are forgotten."""
+        self._verified.pop(name, None)
+        self._verified[name] = checksum
+        while len(self._verified) > 8 * self._limit:
+            del self._verified[next(iter(self._verified))]
+
+    def _sweep_copies(self) -> None:
+        """Now and then, remove copies that nobody fetched or opened for long: here nobody knows what is still needed."""
+        now = time.time()
+        if now < self._next_sweep or self.local_dir is None:
+            return
+        self._next_sweep = now + COPY_SECONDS / 6
+        for where, _, names in os.walk(self.local_dir):
+            for path in (os.path.join(where, name) for name in names):
+                with contextlib.suppress(OSError):
+                    if os.stat(path).st_mtime < now - COPY_SECONDS:
+                        os.unlink(path)
+
     def _copy(self, name: str) -> str:
         assert self.local_dir is not None
         return os.path.join(self.local_dir, name)
@@ -174,6 +197,7 @@ class RunCache:
                 os.makedirs(parent, exist_ok=True)
                 self._made.add(parent)
             write_local(path, data)
+            self._sweep_copies()
         except OSError as error:
             raise StateError(f"can't write the local copy {path}: {error.strerror or error}") from error
 
@@ -185,6 +209,8 @@ class RunCache:
         path = self._copy(ref.name)
         if os.path.exists(path):
             try:
+                with contextlib.suppress(OSError):
+                    os.utime(path)  # it is in use
                 return self._map(path, ref)
             except StateError:
                 with contextlib.suppress(FileNotFoundError):
