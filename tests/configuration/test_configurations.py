@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 
 import numpy as np
@@ -12,7 +13,9 @@ from hypothesis import strategies as st
 from sterna.configuration import HASHES, MAX_BITS, Configuration, bits_of, moves
 from sterna.errors import InvalidInput
 
-hashes = st.lists(st.integers(0, HASHES - 1), min_size=1, max_size=50).map(lambda some: np.array(some, np.uint64))
+hashes = st.lists(st.integers(0, HASHES - 1), min_size=1, max_size=50).map(
+    lambda some: np.array(some, np.uint64)
+)
 
 
 @st.composite
@@ -43,7 +46,7 @@ def test_the_ranges_of_all_workers_are_all_hashes(configuration):
     ranges = sorted((lo, hi, w) for w in range(configuration.workers) for lo, hi in configuration.ranges(w))
     assert ranges[0][0] == 0
     assert ranges[-1][1] == HASHES
-    for (_, hi, mine), (lo, _, other) in zip(ranges, ranges[1:], strict=False):
+    for (_, hi, mine), (lo, _, other) in itertools.pairwise(ranges):
         assert hi == lo
         assert mine != other  # adjacent ranges of one worker are one
 
@@ -81,7 +84,7 @@ def test_moves_are_what_differs_and_nothing_else(old, new, some):
     for move in travel:
         assert move.lo < move.hi
         assert move.source != move.target
-    for one, two in zip(travel, travel[1:], strict=False):
+    for one, two in itertools.pairwise(travel):
         assert one.hi <= two.lo
         assert one.hi < two.lo or (one.source, one.target) != (two.source, two.target)
     for h in some.tolist():

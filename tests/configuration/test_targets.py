@@ -6,10 +6,10 @@ import json
 
 import numpy as np
 import pytest
-from configuration.test_configurations import configurations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from configuration.test_configurations import configurations
 from sterna.configuration import Configuration, Target, as_target, bins, explicit, moves, rescale
 from sterna.errors import UpdateRefused
 
@@ -53,7 +53,9 @@ def test_another_number_of_bins(configuration, bits):
 @given(configurations(), st.data())
 def test_explicit_sets_change_what_they_name_and_nothing_else(configuration, data):
     pairs = data.draw(
-        st.dictionaries(st.integers(0, configuration.bins - 1), st.integers(0, configuration.workers - 1), min_size=1)
+        st.dictionaries(
+            st.integers(0, configuration.bins - 1), st.integers(0, configuration.workers - 1), min_size=1
+        )
     )
     for wish in (pairs, list(pairs.items()), set(pairs.items())):
         new = as_target(wish).resolve(configuration)
@@ -64,7 +66,9 @@ def test_explicit_sets_change_what_they_name_and_nothing_else(configuration, dat
 @given(configurations(max_bits=4), st.integers(0, 6), st.data())
 def test_a_rewritten_set_means_the_same_where_bins_were_split(configuration, bits, data):
     pairs = data.draw(
-        st.dictionaries(st.integers(0, configuration.bins - 1), st.integers(0, configuration.workers - 1), min_size=1)
+        st.dictionaries(
+            st.integers(0, configuration.bins - 1), st.integers(0, configuration.workers - 1), min_size=1
+        )
     )
     target = explicit(pairs).numbered(configuration.bits)
     later = target.resolve(configuration.at_bits(bits))

@@ -28,7 +28,23 @@ def test_five_minutes(written):
 
 
 @pytest.mark.parametrize(
-    "wrong", ["", "5", "minutes", "-5 minutes", "5 moons", "5 months", "1 2 s", "s5", None, True, [], -1, float("nan"), float("inf")]
+    "wrong",
+    [
+        "",
+        "5",
+        "minutes",
+        "-5 minutes",
+        "5 moons",
+        "5 months",
+        "1 2 s",
+        "s5",
+        None,
+        True,
+        [],
+        -1,
+        float("nan"),
+        float("inf"),
+    ],
 )
 def test_what_is_no_duration_is_named(wrong):
     with pytest.raises(InvalidInput, match="duration") as caught:

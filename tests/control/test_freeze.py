@@ -42,7 +42,9 @@ def test_each_entry_has_one_outcome_and_they_make_up_the_configuration(some):
     current, pending, outcomes = dict(START), [], {}
     for epoch in range(12):
         before = dict(current)
-        frozen = freeze_entries(epoch, current, pending, fresh_at(some, epoch), now=float(epoch), watermark=epoch - 1 or None)
+        frozen = freeze_entries(
+            epoch, current, pending, fresh_at(some, epoch), now=float(epoch), watermark=epoch - 1 or None
+        )
         for entry in frozen.applied:
             outcomes.setdefault(entry.name, []).append("applied")
             for name in [entry.operator] if entry.operator else list(before):
@@ -89,7 +91,9 @@ def test_an_epoch_that_has_passed_is_refused_and_says_which_is_next():
 
 
 def test_a_waiting_entry_remembers_how_its_bins_were_numbered():
-    waiting = freeze_entries(0, START, [], [Entry("x", explicit({7: 0}), {"epoch": 2}, "a")], 0.0, None).pending
+    waiting = freeze_entries(
+        0, START, [], [Entry("x", explicit({7: 0}), {"epoch": 2}, "a")], 0.0, None
+    ).pending
     assert waiting[0].target.bits == 3
     finer = {**START, "a": START["a"].at_bits(4)}
     frozen = freeze_entries(2, finer, waiting, [], 0.0, None)
@@ -149,7 +153,11 @@ def test_times_that_are_none(at):
 
 
 def test_what_is_surely_before():
-    now, three, wall = Entry("1", rescale(1)), Entry("2", rescale(1), {"epoch": 3}), Entry("3", rescale(1), {"wall": 9.0})
+    now, three, wall = (
+        Entry("1", rescale(1)),
+        Entry("2", rescale(1), {"epoch": 3}),
+        Entry("3", rescale(1), {"wall": 9.0}),
+    )
     assert now.surely_before(three)
     assert now.surely_before(wall)
     assert three.surely_before(replace(three, when={"epoch": 4}))

@@ -14,7 +14,13 @@ edges = st.dictionaries(
 )
 
 
-@given(edges, st.none() | st.integers(-200, 200), st.integers(0, 10), st.none() | st.floats(0, 10), st.floats(20, 40))
+@given(
+    edges,
+    st.none() | st.integers(-200, 200),
+    st.integers(0, 10),
+    st.none() | st.floats(0, 10),
+    st.floats(20, 40),
+)
 def test_it_never_goes_back_and_never_passes_what_is_known(progress, previous, delay, idle, now):
     mark = advance(progress, previous, delay, idle, now)
     if previous is not None:
@@ -61,6 +67,10 @@ def test_what_is_observed_is_the_greatest_and_the_latest(progress, newest, now):
     after = observe(progress, newest, now)
     assert set(after) == set(progress) | set(newest)
     for edge, p in after.items():
-        known = [t for t in (progress[edge].newest if edge in progress else None, newest.get(edge)) if t is not None]
+        known = [
+            t
+            for t in (progress[edge].newest if edge in progress else None, newest.get(edge))
+            if t is not None
+        ]
         assert p.newest == max(known, default=None)
         assert p.seen == (now if edge in newest else progress[edge].seen)

@@ -9,9 +9,6 @@ from collections import defaultdict
 import pyarrow as pa
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from twin.flows import aggregates, edge, source_schema
-from twin.harness import SHM
-from twin.strategies import partitions
 
 from sterna.configuration import rescale
 from sterna.dataflow import Dataflow
@@ -19,6 +16,9 @@ from sterna.engine.coordinator import Options
 from sterna.operators.state_machine import StateMachine
 from sterna.sinks import memory
 from sterna.testing import Twin
+from twin.flows import aggregates, edge, source_schema
+from twin.harness import SHM
+from twin.strategies import partitions
 
 QUIET = {"max_examples": 20, "deadline": None, "suppress_health_check": list(HealthCheck)}
 streams = st.integers(1, 5).flatmap(lambda n: st.tuples(*[partitions("double", epoch) for epoch in range(n)]))
@@ -50,7 +50,9 @@ def run(flow, epochs):
 
 
 def same(one, two):
-    return one == two or (isinstance(one, float) and isinstance(two, float) and math.isnan(one) and math.isnan(two))
+    return one == two or (
+        isinstance(one, float) and isinstance(two, float) and math.isnan(one) and math.isnan(two)
+    )
 
 
 @given(streams)
@@ -75,7 +77,9 @@ def test_aggregates(stream):
             numbers = [one for one in x if not math.isnan(one)]
             assert same(row["hi"], float("nan") if len(numbers) < len(x) else max(x, default=None))
             assert same(row["lo"], min(numbers) if numbers else (float("nan") if x else None))
-            close = same(row["sx"], sum(x)) or (x and math.isclose(row["sx"], sum(x), rel_tol=1e-12, abs_tol=4))
+            close = same(row["sx"], sum(x)) or (
+                x and math.isclose(row["sx"], sum(x), rel_tol=1e-12, abs_tol=4)
+            )
             assert close or (not x and row["sx"] is None)
             assert same(row["avg"], row["sx"] / len(x) if x else None)
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pyarrow as pa
 import pytest
-from twin.small import SCHEMA, rows, start, unary
 
 from sterna.dataflow import Dataflow
 from sterna.operators.base import Edge
 from sterna.operators.fold import Fold, TableWish
 from sterna.operators.load import Load
 from sterna.sinks import memory
+from twin.small import SCHEMA, rows, start, unary
 
 NOTHING = pa.schema([("k", pa.int64())])
 VALUE = {"one": TableWish("value", pa.schema([("v", pa.int64()), ("tags", pa.list_(pa.string()))]))}
@@ -28,7 +28,16 @@ def steps(tmp_path):
         def fold(table, tables, later):
             queue[tables.epoch](tables)
 
-        twins.append(start(unary(fold, wishes, NOTHING), tmp_path, workers=2, repeat=0.0, share_host_state=False, sink=memory()))
+        twins.append(
+            start(
+                unary(fold, wishes, NOTHING),
+                tmp_path,
+                workers=2,
+                repeat=0.0,
+                share_host_state=False,
+                sink=memory(),
+            )
+        )
         for number in range(len(functions)):
             twins[-1].migrate(dict.fromkeys(range(16), number % 2))
             twins[-1].epoch(rows(0))
@@ -44,7 +53,9 @@ def keys(*values):
 
 
 def put(tables, k, v, tags=None):
-    tables.one.put(pa.table({"k": [k], "v": pa.array([v], pa.int64()), "tags": pa.array([tags], pa.list_(pa.string()))}))
+    tables.one.put(
+        pa.table({"k": [k], "v": pa.array([v], pa.int64()), "tags": pa.array([tags], pa.list_(pa.string()))})
+    )
 
 
 def test_a_value_table_has_one_row_a_key_the_latest(steps):
@@ -115,7 +126,9 @@ def test_nothing_goes_in_and_comes_out(steps):
 
 def test_keys_are_cast_to_the_type_of_the_stream(steps):
     def first(tables):
-        tables.one.put(pa.table({"k": pa.array([3], pa.int8()), "v": pa.array([1], pa.int32()), "tags": [["x"]]}))
+        tables.one.put(
+            pa.table({"k": pa.array([3], pa.int8()), "v": pa.array([1], pa.int32()), "tags": [["x"]]})
+        )
         assert tables.one.get(pa.table({"k": pa.array([3], pa.int64())}))["v"].to_pylist() == [1]
 
     steps(VALUE, first)
@@ -128,15 +141,35 @@ def test_keys_of_two_columns_and_floats(tmp_path):
 
     def fold(table, tables, later):
         had = tables.one.get(table)["v"].fill_null(0)
-        new = pa.table({"a": table["a"], "b": table["b"], "v": [x + y for x, y in zip(had.to_pylist(), table["v"].to_pylist(), strict=True)]})
+        new = pa.table(
+            {
+                "a": table["a"],
+                "b": table["b"],
+                "v": [x + y for x, y in zip(had.to_pylist(), table["v"].to_pylist(), strict=True)],
+            }
+        )
         tables.one.put(new)
         return new
 
-    flow = Dataflow((Fold("fold", (edge,), fold, {"one": TableWish("value", pa.schema([("v", pa.int64())]))}, schema, pa.schema([])),), 1)
+    flow = Dataflow(
+        (
+            Fold(
+                "fold",
+                (edge,),
+                fold,
+                {"one": TableWish("value", pa.schema([("v", pa.int64())]))},
+                schema,
+                pa.schema([]),
+            ),
+        ),
+        1,
+    )
     twin = start(flow, tmp_path)
     for pairs in ([(nan, "x"), (0.0, None)], [(-nan, "x"), (-0.0, None)], [(None, "x"), (0.0, "x")]):
         a, b = zip(*pairs, strict=True)
-        twin.epoch(pa.table([pa.array(a, pa.float64()), pa.array(b, pa.string()), pa.array([1, 1])], schema=schema))
+        twin.epoch(
+            pa.table([pa.array(a, pa.float64()), pa.array(b, pa.string()), pa.array([1, 1])], schema=schema)
+        )
     assert sorted(map(str, twin.state("fold").to_pylist())) == sorted(
         [
             "{'a': nan, 'b': 'x', 'v': 2}",
@@ -160,7 +193,11 @@ def test_initial_state_is_for_operators_with_one_row_a_key():
 def test_initial_state_with_a_key_twice_is_refused(tmp_path):
     from sterna.errors import InvalidInput
 
-    load = Load(unary(lambda *_: None, {"one": TableWish("value", pa.schema([("v", pa.int64())]))}, NOTHING).operators[0])
+    load = Load(
+        unary(
+            lambda *_: None, {"one": TableWish("value", pa.schema([("v", pa.int64())]))}, NOTHING
+        ).operators[0]
+    )
     twin = start(Dataflow((load,), 1), tmp_path)
     twin.epoch(rows(1, 2, 3).select(["k", "v"]))
     assert twin.state("fold").num_rows == 3

@@ -8,7 +8,6 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 import pytest
-from twin.small import SCHEMA, SOURCE, rows, start, unary
 
 from sterna.dataflow import Dataflow
 from sterna.errors import FoldError
@@ -16,6 +15,7 @@ from sterna.operators.base import Edge
 from sterna.operators.fold import Fold, TableWish
 from sterna.sinks import memory
 from sterna.testing import Clock
+from twin.small import SCHEMA, SOURCE, rows, start, unary
 
 SEEN = pa.schema([("k", pa.int64()), ("at", pa.int64()), ("v", pa.int64())])
 
@@ -43,7 +43,11 @@ def begin(tmp_path):
 
 
 def fired(sink):
-    return {epoch: [tuple(row.values()) for row in table.to_pylist()] for epoch, table in sink.epochs.items() if table.num_rows}
+    return {
+        epoch: [tuple(row.values()) for row in table.to_pylist()]
+        for epoch, table in sink.epochs.items()
+        if table.num_rows
+    }
 
 
 def test_a_notification_fires_in_the_epoch_whose_frontier_reaches_its_time(begin):
@@ -114,7 +118,17 @@ def test_times_of_any_type(begin, kind):
         return pa.table({"k": kept["k"], "t": kept["t"], "at": later.due["at"].take(kept["_position"])})
 
     flow = Dataflow(
-        (Fold("fold", (Edge(0, 0, None, ("k",), "t", schema),), fold, {"kept": TableWish("rows", pa.schema([]))}, out, pa.schema([])),), 1
+        (
+            Fold(
+                "fold",
+                (Edge(0, 0, None, ("k",), "t", schema),),
+                fold,
+                {"kept": TableWish("rows", pa.schema([]))},
+                out,
+                pa.schema([]),
+            ),
+        ),
+        1,
     )
     twin, sink = begin(flow)
     day = 86_400_000_000
@@ -186,7 +200,14 @@ def test_two_sources_and_the_slower_one_decides_until_it_is_silent(begin):
 
 def test_a_chain_lags_an_epoch_for_each_operator_and_still_gets_there(begin):
     first = Fold("first", (SOURCE,), partial(_hand_on, shift=10), {}, SCHEMA, pa.schema([("v", pa.int64())]))
-    second = Fold("second", (Edge(1, None, 0, ("k",), "t", SCHEMA),), partial(remind, shift=0), {}, SEEN, pa.schema([("v", pa.int64())]))
+    second = Fold(
+        "second",
+        (Edge(1, None, 0, ("k",), "t", SCHEMA),),
+        partial(remind, shift=0),
+        {},
+        SEEN,
+        pa.schema([("v", pa.int64())]),
+    )
     twin, sink = begin(Dataflow((first, second), 1))
     twin.epoch(rows((1, 5), time=100))
     twin.epoch(rows((2, 6), time=110))
@@ -205,7 +226,9 @@ def _hand_on(table, tables, later, shift):
 
 def test_a_stream_without_time_has_no_notifications(begin):
     edge = Edge(0, 0, None, ("k",), None, SCHEMA)
-    flow = Dataflow((Fold("fold", (edge,), lambda t, tables, later: later.notify_at("t", t), {}, SEEN, pa.schema([])),), 1)
+    flow = Dataflow(
+        (Fold("fold", (edge,), lambda t, tables, later: later.notify_at("t", t), {}, SEEN, pa.schema([])),), 1
+    )
     twin, _ = begin(flow)
     with pytest.raises(FoldError, match="has no event time"):
         twin.epoch(rows(1))

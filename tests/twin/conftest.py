@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from twin import small
 
 
@@ -13,20 +14,6 @@ def start(tmp_path):
 
     def begin(flow, **options):
         twins.append(small.start(flow, tmp_path / "checkpoint", **options))
-        return twins[-1]
-
-    yield begin
-    for twin in twins:
-        twin.close()
-
-
-@pytest.fixture
-def elsewhere(tmp_path):
-    """The same on other checkpoints, by name."""
-    twins = []
-
-    def begin(name, flow, **options):
-        twins.append(small.start(flow, tmp_path / name, **options))
         return twins[-1]
 
     yield begin

@@ -23,7 +23,14 @@ KEY_TYPES = {"int": pa.int64(), "string": pa.string(), "double": pa.float64()}
 
 def source_schema(key: pa.DataType) -> pa.Schema:
     return pa.schema(
-        [("k", key), ("g", pa.int32()), ("v", pa.int64()), ("x", pa.float64()), ("s", pa.string()), ("ts", TIME)]
+        [
+            ("k", key),
+            ("g", pa.int32()),
+            ("v", pa.int64()),
+            ("x", pa.float64()),
+            ("s", pa.string()),
+            ("ts", TIME),
+        ]
     )
 
 
@@ -65,7 +72,9 @@ def windows(rows, tables, later):
         recent = tables["recent"].get(later.due)
         counts = np.bincount(recent["_position"].to_numpy(), minlength=later.due.num_rows)
         note = [f"due {t} {n}" for t, n in zip(old["total"].to_pylist(), counts.tolist(), strict=True)]
-        out.append(pa.table({"k": later.due["k"], "n": later.due["v"], "text": texts(note), "ts": later.due["at"]}))
+        out.append(
+            pa.table({"k": later.due["k"], "n": later.due["v"], "text": texts(note), "ts": later.due["at"]})
+        )
     if rows.num_rows:
         tables["recent"].append(rows)
         later.notify_at(pc.add(rows["ts"].cast(pa.int64()), 3 * SECOND), rows)
@@ -104,14 +113,25 @@ def joining(left, right, tables, later):
     for mine, other, name in ((left, "right", "left"), (right, "left", "right")):
         found = tables[other].get(mine)
         at = found["_position"]
-        pairs = [f"{name} {a} {b}" for a, b in zip(mine["v"].take(at).to_pylist(), found["v"].to_pylist(), strict=True)]
-        out.append(pa.table({"k": mine["k"].take(at), "n": found["v"], "text": texts(pairs), "ts": mine["ts"].take(at)}))
+        pairs = [
+            f"{name} {a} {b}"
+            for a, b in zip(mine["v"].take(at).to_pylist(), found["v"].to_pylist(), strict=True)
+        ]
+        out.append(
+            pa.table(
+                {"k": mine["k"].take(at), "n": found["v"], "text": texts(pairs), "ts": mine["ts"].take(at)}
+            )
+        )
         tables[name].append(mine)
     if left.num_rows:
         later.notify_at(pc.add(left["ts"].cast(pa.int64()), SECOND), left)
     due = later.due
     text = [f"due {at}" for at in due["at"].to_pylist()]
-    out.append(pa.table({"k": due["k"], "n": pa.nulls(due.num_rows, pa.int64()), "text": texts(text), "ts": due["at"]}))
+    out.append(
+        pa.table(
+            {"k": due["k"], "n": pa.nulls(due.num_rows, pa.int64()), "text": texts(text), "ts": due["at"]}
+        )
+    )
     return pa.concat_tables(out)
 
 
@@ -123,8 +143,15 @@ def meeting(left, right, tables, later):
         if not rows.num_rows:
             continue
         had = table.get(rows.select(["k"]))
-        text = [f"{name} {n} {t}" for n, t in zip(rows["n"].to_pylist(), had["trace"].to_pylist(), strict=True)]
-        new = texts([(t or "")[-20:] + f"{name}{n}" for n, t in zip(rows["n"].to_pylist(), had["trace"].to_pylist(), strict=True)])
+        text = [
+            f"{name} {n} {t}" for n, t in zip(rows["n"].to_pylist(), had["trace"].to_pylist(), strict=True)
+        ]
+        new = texts(
+            [
+                (t or "")[-20:] + f"{name}{n}"
+                for n, t in zip(rows["n"].to_pylist(), had["trace"].to_pylist(), strict=True)
+            ]
+        )
         table.put(pa.table({"k": rows["k"], "trace": new}))
         out.append(pa.table({"k": rows["k"], "n": rows["n"], "text": texts(text), "ts": rows["ts"]}))
     return pa.concat_tables(out)
@@ -181,19 +208,30 @@ def aggregates(key):
 def exact(key):
     """Functions that routers may combine, with a key of two columns."""
     schema = source_schema(key)
-    named = {"n": agg.count(), "sv": agg.sum("v"), "lo": agg.min("x"), "hi": agg.max("s"), "top": agg.largest(3, "v")}
+    named = {
+        "n": agg.count(),
+        "sv": agg.sum("v"),
+        "lo": agg.min("x"),
+        "hi": agg.max("s"),
+        "top": agg.largest(3, "v"),
+    }
     return Case(Dataflow((Aggregate("exact", (edge(0, schema, ("k", "g")),), named),), 1), schema)
 
 
 def machine(key):
     schema = source_schema(key)
-    return Case(Dataflow((StateMachine("machine", (edge(0, schema),), running, STATE, _output(key)),), 1), schema)
+    return Case(
+        Dataflow((StateMachine("machine", (edge(0, schema),), running, STATE, _output(key)),), 1), schema
+    )
 
 
 def objects(key):
     schema = source_schema(key)
     out = pa.schema([("size", pa.int64())])
-    return Case(Dataflow((StateMachine("objects", (edge(0, schema, time=None),), pickling, pickled(), out),), 1), schema)
+    return Case(
+        Dataflow((StateMachine("objects", (edge(0, schema, time=None),), pickling, pickled(), out),), 1),
+        schema,
+    )
 
 
 def unary(key):
@@ -216,11 +254,17 @@ def chain(key):
     schema = source_schema(key)
     first = StateMachine("first", (edge(0, schema),), running, STATE, _output(key))
     second = StateMachine(
-        "second", (edge(1, first.output, operator=0),), chained, pa.schema([("all", pa.string())]), _output(key)
+        "second",
+        (edge(1, first.output, operator=0),),
+        chained,
+        pa.schema([("all", pa.string())]),
+        _output(key),
     )
     third = pa.schema([*[f for f in second.output if f.name != "n"], pa.field("v", pa.int64())])
     rename = Fold("third", (edge(2, second.output, operator=1),), _as_v, {}, third, pa.schema([]))
-    return Case(Dataflow((first, second, rename, _windows("fourth", edge(3, third, operator=2), key)), 1), schema)
+    return Case(
+        Dataflow((first, second, rename, _windows("fourth", edge(3, third, operator=2), key)), 1), schema
+    )
 
 
 def _as_v(rows, tables, later):
@@ -233,7 +277,9 @@ def rekeyed(key):
     out = pa.schema([("k", key), ("g", pa.int32()), ("n", pa.int64()), ("x", pa.float64())])
     first = StateMachine("first", (edge(0, schema),), _passing, pa.schema([("n", pa.int64())]), out)
     named = {"n": agg.count(), "sx": agg.sum("x"), "one": agg.first("n"), "end": agg.last("n")}
-    return Case(Dataflow((first, Aggregate("second", (edge(1, out, ("g",), None, operator=0),), named)), 1), schema)
+    return Case(
+        Dataflow((first, Aggregate("second", (edge(1, out, ("g",), None, operator=0),), named)), 1), schema
+    )
 
 
 def _passing(key, record, state):

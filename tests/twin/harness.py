@@ -10,7 +10,6 @@ from datetime import datetime, timezone
 from pathlib import Path
 
 import numpy as np
-from twin.flows import CASES, KEY_TYPES, SECOND, Case
 
 from sterna.configuration import Configuration, Target, bins, explicit, rescale
 from sterna.control import EventTime
@@ -20,6 +19,7 @@ from sterna.hashing import hash_keys
 from sterna.operators.base import LATER
 from sterna.sinks import memory
 from sterna.testing import Clock, Crash, Twin, crashing
+from twin.flows import CASES, KEY_TYPES, SECOND, Case
 
 SHM = "/dev/shm" if Path("/dev/shm").is_dir() else None
 DELAY = 2 * SECOND
@@ -197,7 +197,9 @@ class Run:
 
     def epochs(self) -> list:
         """The output of each epoch of the input."""
-        return [sorted(map(repr, self.sink.epochs[epoch].to_pylist())) for epoch in range(len(self.script.inputs))]
+        return [
+            sorted(map(repr, self.sink.epochs[epoch].to_pylist())) for epoch in range(len(self.script.inputs))
+        ]
 
     def state(self) -> dict:
         return {
@@ -219,7 +221,9 @@ class Run:
         for index, operator in enumerate(self.case.flow.operators):
             if operator.notifies:
                 frontier = self.twin.coordinator.previous_frontier(index)
-                waiting = self.twin._scan(index, 0, operator.tables[-1]) if last.state[operator.name] else None
+                waiting = (
+                    self.twin._scan(index, 0, operator.tables[-1]) if last.state[operator.name] else None
+                )
                 assert operator.tables[-1].name == LATER
                 if waiting is not None and frontier is not None:
                     assert all(time > frontier for time in waiting["_time"].to_pylist())

@@ -31,7 +31,9 @@ def counts():
 
 
 def machine(fold, state=None, output=OUTPUT):
-    return Dataflow((StateMachine("machine", (SOURCE,), fold, state or pa.schema([("n", pa.int64())]), output),), 1)
+    return Dataflow(
+        (StateMachine("machine", (SOURCE,), fold, state or pa.schema([("n", pa.int64())]), output),), 1
+    )
 
 
 def unary(fold, tables=None, output=OUTPUT):
@@ -42,7 +44,9 @@ def unary(fold, tables=None, output=OUTPUT):
 def chain(fold):
     """A per-record fold, and counts of what it puts out."""
     first = StateMachine("first", (SOURCE,), fold, pa.schema([("n", pa.int64())]), OUTPUT)
-    second = Aggregate("second", (Edge(1, None, 0, ("k",), None, OUTPUT),), {"n": agg.count(), "total": agg.sum("v")})
+    second = Aggregate(
+        "second", (Edge(1, None, 0, ("k",), None, OUTPUT),), {"n": agg.count(), "total": agg.sum("v")}
+    )
     return Dataflow((first, second), 1)
 
 

@@ -8,10 +8,10 @@ from datetime import datetime, timedelta, timezone
 
 import pyarrow as pa
 from hypothesis import strategies as st
-from twin.flows import CASES, KEY_TYPES, source_schema
-from twin.harness import Move, Script
 
 from sterna.testing import POINTS
+from twin.flows import CASES, KEY_TYPES, source_schema
+from twin.harness import Move, Script
 
 KEYS = {
     "int": [None, 0, 1, 2, -7, 2**40, 3, 4, 5],
@@ -32,7 +32,9 @@ def partitions(key: str, epoch: int):
 
     Hypothesis chooses how many rows and a seed: row by row it would spend more time choosing than the twin on running.
     """
-    return st.lists(st.builds(Part, st.just(key), st.just(epoch), st.integers(0, 12), st.integers(0, 9999)), max_size=3)
+    return st.lists(
+        st.builds(Part, st.just(key), st.just(epoch), st.integers(0, 12), st.integers(0, 9999)), max_size=3
+    )
 
 
 @dataclass(frozen=True)

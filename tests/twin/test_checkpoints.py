@@ -6,20 +6,21 @@ import json
 import pickle
 
 import pytest
-from twin.small import adding, chain, counts, machine, rows, totals, unary
 
 from sterna.configuration import rescale
 from sterna.engine.checkpoint import DOCUMENT
 from sterna.errors import CheckpointError, FencedError, UpdateRefused
 from sterna.sinks import memory
-from sterna.testing import crashing
-from sterna.testing import Crash
+from sterna.testing import Crash, crashing
+from twin.small import adding, chain, counts, machine, rows, totals, unary
 
 
 def test_a_checkpoint_of_another_dataflow(start):
     start(counts()).close()
     for other in (machine(adding), chain(adding), unary(lambda *_: None)):
-        with pytest.raises(CheckpointError, match=r"belongs to another dataflow.*Aggregate 'counts' keyed by \(k\)"):
+        with pytest.raises(
+            CheckpointError, match=r"belongs to another dataflow.*Aggregate 'counts' keyed by \(k\)"
+        ):
             start(other)
     start(counts())
 
@@ -102,7 +103,9 @@ def test_only_the_last_epoch_or_the_next_may_run(start):
     for epoch in range(3):
         twin.epoch(rows(1), number=epoch)
     for wrong in (0, 1, 4, 17):
-        with pytest.raises(CheckpointError, match=f"Spark asks for epoch {wrong}, but the last epoch in .* is 2"):
+        with pytest.raises(
+            CheckpointError, match=f"Spark asks for epoch {wrong}, but the last epoch in .* is 2"
+        ):
             twin.epoch(rows(1), number=wrong)
     assert twin.epoch(rows(1), number=2) is None
     assert totals(twin) == {1: 3}
@@ -128,7 +131,9 @@ def test_an_update_for_an_epoch_that_an_earlier_start_froze_is_refused(start):
         twin.epoch(rows(1), number=0)
     twin.close()
     again = start(counts())
-    with pytest.raises(UpdateRefused, match="epoch 0 is already frozen; the earliest epoch that can still change is 1"):
+    with pytest.raises(
+        UpdateRefused, match="epoch 0 is already frozen; the earliest epoch that can still change is 1"
+    ):
         again.migrate(rescale(2), at=0)
     again.migrate(rescale(2), at=1)
     again.epoch(rows(1), number=0)

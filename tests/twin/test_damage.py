@@ -6,12 +6,12 @@ import errno
 import os
 
 import pytest
-from twin.small import adding, chain, counts, rows, totals
 
 from sterna.configuration import rescale
 from sterna.errors import StateError
 from sterna.sinks import memory
 from sterna.state import files as local_files
+from twin.small import adding, chain, counts, rows, totals
 
 
 def files(twin, part):

@@ -7,14 +7,14 @@ import itertools
 import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
-from twin.flows import CASES
-from twin.harness import SHM, Run
-from twin.small import chain, machine, rows, unary
-from twin.strategies import scripts
 
 from sterna.engine.messages import RECEIPT
 from sterna.errors import EpochError, FoldError
 from sterna.testing import Twin
+from twin.flows import CASES
+from twin.harness import SHM, Run
+from twin.small import chain, machine, rows, unary
+from twin.strategies import scripts
 
 
 @given(script=scripts(tuple(CASES), crashes=False, max_epochs=4))
@@ -55,7 +55,9 @@ def test_two_attempts_that_differ_are_reported(start, fold, make):
 
 def test_a_table_fold_that_differs_is_reported(start):
     numbers = itertools.count()
-    twin = start(unary(lambda t, tables, later: pa.table({"k": t["k"], "v": [next(numbers)] * t.num_rows})), repeat=1.0)
+    twin = start(
+        unary(lambda t, tables, later: pa.table({"k": t["k"], "v": [next(numbers)] * t.num_rows})), repeat=1.0
+    )
     with pytest.raises(FoldError, match="'fold' is not deterministic"):
         twin.epoch(rows(1, 2, 3))
 
@@ -99,7 +101,10 @@ def test_a_missing_receipt_fails_the_epoch_and_it_is_run_again(start, monkeypatc
     twin = start(chain(lambda key, record, state: ((state or 0) + 1, [(key, 1)])))
     twin.epoch(rows(1, 2))
     twin.lost = lambda message: message.kind == RECEIPT and message.json()["worker"] == 2
-    with pytest.raises(EpochError, match=r"epoch 1 is not complete: missing receipts of \(operator, worker\) \[\(0, 2\), \(1, 2\)\]"):
+    with pytest.raises(
+        EpochError,
+        match=r"epoch 1 is not complete: missing receipts of \(operator, worker\) \[\(0, 2\), \(1, 2\)\]",
+    ):
         twin.epoch(rows(1, 2))
     assert twin.coordinator.last.epoch == 0
     twin.lost = lambda message: False

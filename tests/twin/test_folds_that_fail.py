@@ -6,12 +6,12 @@ from datetime import datetime, timezone
 
 import pyarrow as pa
 import pytest
-from twin.small import adding, chain, machine, rows, totals, unary
 
 from sterna.configuration import rescale
 from sterna.errors import FoldError
 from sterna.hashing import hash_keys
 from sterna.operators.fold import TableWish
+from twin.small import adding, chain, machine, rows, totals, unary
 
 
 def unlucky(key, record, state):
@@ -68,7 +68,6 @@ def test_a_fold_that_fails_on_a_combination_of_keys_says_so(start):
     def jealous(table, tables, later):
         if {1, 2} <= set(table["k"].to_pylist()):
             raise ValueError("not these two together")
-        return None
 
     twin = start(unary(jealous), workers=1)
     with pytest.raises(FoldError, match="no single key alone makes it raise") as caught:
@@ -166,7 +165,10 @@ def test_a_fold_that_touches_keys_of_another_worker(start, verb):
     ],
 )
 def test_tables_used_in_a_wrong_way(start, use, said):
-    tables = {"total": TableWish("value", pa.schema([("v", pa.int64())])), "bids": TableWish("rows", pa.schema([("v", pa.int64())]))}
+    tables = {
+        "total": TableWish("value", pa.schema([("v", pa.int64())])),
+        "bids": TableWish("rows", pa.schema([("v", pa.int64())])),
+    }
     twin = start(unary(use, tables))
     with pytest.raises(FoldError) as caught:
         twin.epoch(rows(1))

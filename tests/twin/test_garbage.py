@@ -6,14 +6,14 @@ import os
 import random
 
 import pytest
-from twin.small import adding, chain, counts, rows, start, totals
 
+from sterna import history
 from sterna.configuration import bins, rescale
 from sterna.engine import garbage
 from sterna.errors import StateError
-from sterna import history
 from sterna.sinks import noop, parquet
 from sterna.testing import Crash, crashing
+from twin.small import adding, chain, counts, rows, totals
 
 
 def everything(directory):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from configuration.test_configurations import configurations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from configuration.test_configurations import configurations
 from sterna.configuration import HASHES
 from sterna.engine.plans import plan_operator
 from sterna.state.refs import RunRef, keep
@@ -51,7 +51,9 @@ def test_all_state_arrives_once_where_it_belongs(held_by, new, hosts, share):
     old, state = held_by
     plan = plan_operator(0, state, old, new, TABLES, lambda a, b: share and a % hosts == b % hosts)
     assert sorted(plan.refs) == list(range(new.workers))
-    arrived = {worker: {table: list(refs) for table, refs in tables.items()} for worker, tables in plan.refs.items()}
+    arrived = {
+        worker: {table: list(refs) for table, refs in tables.items()} for worker, tables in plan.refs.items()
+    }
     for extraction in plan.extractions:
         for target, ranges in extraction.ranges.items():
             assert ranges == sorted(ranges)

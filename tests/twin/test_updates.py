@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 
 import pytest
-from twin.small import adding, chain, counts, rows, totals
 
 from sterna.configuration import Configuration, bins, rescale
 from sterna.control import EventTime, event_time
 from sterna.errors import InvalidInput, UpdateRefused
 from sterna.testing import Clock
+from twin.small import adding, chain, counts, rows, totals
 
 
 def configuration(twin, operator=None):
@@ -86,7 +86,10 @@ def test_an_epoch_that_is_frozen(start):
     twin.epoch(rows(1))
     twin.epoch(rows(1))
     for epoch in (0, 1):
-        with pytest.raises(UpdateRefused, match=f"epoch {epoch} is already frozen; the earliest epoch that can still change is 2"):
+        with pytest.raises(
+            UpdateRefused,
+            match=f"epoch {epoch} is already frozen; the earliest epoch that can still change is 2",
+        ):
             twin.migrate(rescale(2), at=epoch)
     twin.migrate(rescale(2), at=2)
     twin.epoch(rows(1))
@@ -114,13 +117,13 @@ def test_an_update_that_comes_while_its_epoch_runs_is_refused(start):
     assert len(history(twin, "applied")) == 1
 
 
-def write(twin, name, data):
-    path = twin.store.local_path(f"control/{name}.json")
-    twin.store.write(f"control/{name}.json", data if isinstance(data, bytes) else json.dumps(data).encode())
-    return path
-
-
-ENTRY = {"name": "x", "target": {"kind": "rescale", "workers": 2}, "when": {}, "operator": None, "cause": "test"}
+ENTRY = {
+    "name": "x",
+    "target": {"kind": "rescale", "workers": 2},
+    "when": {},
+    "operator": None,
+    "cause": "test",
+}
 
 
 @pytest.mark.parametrize(
@@ -168,7 +171,9 @@ def test_a_malformed_entry_is_refused_in_the_history_and_the_query_goes_on(start
     assert not twin.coordinator.wants_epoch()
 
 
-@pytest.mark.parametrize("data", [b"", b"{}", b"\x00\xff\n\xfe", b'{"xxh3":"0"}\n{}', b'{"xxh3":5}', json.dumps(ENTRY).encode()])
+@pytest.mark.parametrize(
+    "data", [b"", b"{}", b"\x00\xff\n\xfe", b'{"xxh3":"0"}\n{}', b'{"xxh3":5}', json.dumps(ENTRY).encode()]
+)
 def test_a_damaged_entry_is_refused_in_the_history_and_the_query_goes_on(start, data):
     twin = start(counts())
     twin.store.write("control/000-bad.json", data)
@@ -267,4 +272,7 @@ def test_operators_move_apart(start):
     assert (configuration(twin, "second").workers, configuration(twin, "second").bins) == (3, 4)
     moved = history(twin, "moved")
     assert {event["operator"] for event in moved} == {"first", "second"}
-    assert all(event["bins"] > 0 and event["workers"] == configuration(twin, event["operator"]).workers for event in moved)
+    assert all(
+        event["bins"] > 0 and event["workers"] == configuration(twin, event["operator"]).workers
+        for event in moved
+    )
