@@ -13,6 +13,8 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
+from py4j.protocol import Py4JError
+
 from sterna.configuration import Configuration, Target, as_target
 from sterna.control import Entry, EventTime, new_name, parse_when
 from sterna.dataflow import Dataflow
@@ -29,6 +31,7 @@ from sterna.sources.tick import Ticker, tick_frame
 
 # Spark takes a failed epoch for a stop, and stays silent, if this is how the failure reads.
 STOPPED = "py4j.protocol.Py4JJavaError: An error occurred while calling stop: java.lang.InterruptedException"
+IDLE_SECONDS = 1.0
 FILE_MANAGER = "spark.sql.streaming.checkpointFileManagerClass"
 LOCAL_FILE_MANAGER = (
     "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
@@ -60,11 +63,14 @@ class Query:
         self._combiner = Combiner(flow, combine, ansi)
         self._placer = Placer(self._spark, flow)
         self._runner = SparkRunner(flow, coordinator.store, local, self._placer, functions)
-        self._ticker = Ticker(coordinator.store, coordinator.wants_epoch, lambda: coordinator.frozen)
+        self._ticker = Ticker(
+            coordinator.store, coordinator.wants_epoch, self._idle, lambda: coordinator.frozen
+        )
         self._failure: BaseException | None = None
         self._ended = threading.Event()
         self._stopping = False
         self._running = threading.Lock()
+        self._epoch_ended = time.monotonic()
         self._halted = threading.Event()
         self._progressed = threading.Condition()
         self.streaming_query: Any = None
@@ -143,9 +149,22 @@ class Query:
         if manifest is not None:
             self._combiner.learn(manifest, used)
             self._placer.learn(manifest)
+        self._epoch_ended = time.monotonic()
         with self._progressed:
             self._progressed.notify_all()
         self._ticker.nudge()
+
+    def _idle(self) -> bool:
+        """Whether Spark has looked for data since the last epoch and found none, or does not look for a while."""
+        if self._running.locked() or self.streaming_query is None:
+            return False
+        if time.monotonic() - self._epoch_ended > IDLE_SECONDS:
+            return True
+        try:
+            return not self.streaming_query.status["isDataAvailable"]
+        except Py4JError:
+            # Spark has been stopped: there will be no epoch, whatever we do.
+            return False
 
     def _watch(self) -> None:
         """Waits for Spark's query to end; under ``availableNow`` starts it again while there is something to do."""

@@ -1,8 +1,9 @@
 """The tick source: makes Spark run an epoch although no data came.
 
 Spark calls nobody while its sources are idle. This source, unioned with the user's, is a directory that Spark watches; a new file in it is
-new data, of no rows. ``Ticker`` drops one whenever the query wants an epoch: control entries that are due, notifications that would fire. It polls,
-because anyone may append to the control stream from outside.
+new data, of no rows. ``Ticker`` drops one when the query wants an epoch (control entries that are due, notifications that would fire) and no data
+is about to bring one: Spark remembers every tick for ever, so they must be few. It polls, because anyone may append to the control stream
+from outside.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from sterna.state.store import Store
 
 DIRECTORY = "ticks"
 KEPT_EPOCHS = 3
+BUSY_SECONDS = 0.05
+"""How soon to look again while data brings epochs anyway."""
 
 
 def tick_frame(spark: Any, store: Store) -> Any:
@@ -36,10 +39,19 @@ def spark_path(store: Store, path: str) -> str:
 
 
 class Ticker:
-    """Drops a tick while there is something to do; at most one that Spark has not taken yet."""
+    """Drops a tick while there is something to do; at most one that Spark has not taken yet.
 
-    def __init__(self, store: Store, wants: Callable[[], bool], epoch: Callable[[], int]) -> None:
-        self._store, self._wants, self._epoch = store, wants, epoch
+    Args:
+        store: where ticks go.
+        wants: whether there is something to do.
+        idle: whether no epoch would come without a tick.
+        epoch: the last epoch that was frozen.
+    """
+
+    def __init__(
+        self, store: Store, wants: Callable[[], bool], idle: Callable[[], bool], epoch: Callable[[], int]
+    ) -> None:
+        self._store, self._wants, self._idle, self._epoch = store, wants, idle, epoch
         self._wake = threading.Event()
         self._stop = threading.Event()
         # Those of an earlier start may still be read again, if its last epoch is replayed.
@@ -86,12 +98,15 @@ class Ticker:
 
     def _run(self) -> None:
         while not self._stop.is_set():
+            pause = self._interval
             try:
                 self._tidy()
-                if self._wants():
+                if not self._idle():
+                    pause = BUSY_SECONDS
+                elif self._wants():
                     self.tick()
             except (SternaError, OSError):
                 # The query itself will meet the same trouble and report it.
                 pass
-            self._wake.wait(self._interval)
+            self._wake.wait(pause)
             self._wake.clear()
