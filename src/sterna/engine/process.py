@@ -1,8 +1,8 @@
 """What happens inside a Python worker process before a task runs, and what it keeps between tasks.
 
 Spark's worker daemon calls ``gc.collect()`` after every task; with pyarrow and pyspark loaded that visits some hundred thousand objects and takes
-30 to 50 ms, in which the process can't start the next task. ``settle`` moves all that is loaded into the permanent generation, once, which
-makes those collections free.
+30 to 50 ms, in which the process can't start the next task. ``settle`` moves all that is loaded into the permanent generation, which
+makes those collections cheap. It does so again at the second, fourth, eighth … task, because PySpark loads more after the first.
 """
 
 from __future__ import annotations
@@ -28,18 +28,19 @@ from sterna.sinks.base import TaskSink
 from sterna.state.runs import RunCache, cache_for
 from sterna.state.store import Store
 
+LAST_SETTLING = 64
 Batches = Iterable[pa.RecordBatch]
-_settled = False
+_tasks = 0
 _shared: dict[int, Any] = {}
 
 
 def settle() -> None:
     """Makes the garbage collections between tasks cheap; see the module's docstring."""
-    global _settled  # noqa: PLW0603 - once in a process
-    if not _settled:
+    global _tasks  # noqa: PLW0603 - a count for the process
+    _tasks += 1
+    if _tasks <= LAST_SETTLING and _tasks & (_tasks - 1) == 0:
         gc.collect()
         gc.freeze()
-        _settled = True
 
 
 class Shipped:
