@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import tempfile
 from collections import defaultdict
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
+from functools import partial
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 
 from sterna.configuration import Configuration, Target, bins, explicit, rescale
 from sterna.control import EventTime
+from sterna.engine import apply, extract
 from sterna.engine.coordinator import Options
 from sterna.errors import UpdateRefused
 from sterna.hashing import hash_keys
 from sterna.operators.base import LATER
 from sterna.sinks import memory
+from sterna.state.compaction import compact
 from sterna.testing import Clock, Crash, Twin, crashing
 from twin.flows import CASES, KEY_TYPES, SECOND, Case
 
@@ -29,6 +33,18 @@ def colliding(keys):
     """A hash of two bits, at both ends of the word: whole bins share one hash."""
     few = hash_keys(keys) & np.uint64(3)
     return (few << np.uint64(62)) | (few >> np.uint64(1))
+
+
+@contextmanager
+def churning():
+    """Runs of a few rows count as many, so that compaction and moves are never done in one piece."""
+    with (
+        mock.patch.object(apply, "compact", partial(compact, depth=2, scattered=4)),
+        mock.patch.object(apply, "COMPACT_ROWS", 6),
+        mock.patch.object(apply, "COMPACT_FACTOR", 1),
+        mock.patch.object(extract, "CHUNK_BYTES", 256),
+    ):
+        yield
 
 
 @dataclass
@@ -69,6 +85,7 @@ class Script:
         moves: what is wished, and when.
         crashes: (epoch, crash point, how often the point is passed before).
         restarts: epochs before which the query is stopped and started again.
+        churn: compact all the time, a little, and cut what moves into small pieces.
     """
 
     case: str
@@ -85,6 +102,7 @@ class Script:
     collide: bool = False
     flush: bool = False
     idle: float | None = None
+    churn: bool = False
     repeat: float = 0.3
     seed: int = 0
 
@@ -140,6 +158,11 @@ class Run:
 
     def all(self) -> Run:
         """Everything: the inputs, what is left to do after them, and the end of time if the script says so."""
+        with churning() if self.script.churn else nullcontext():
+            self._all()
+        return self
+
+    def _all(self) -> None:
         inputs = [[[part.table() for part in source] for source in epoch] for epoch in self.script.inputs]
         for epoch, tables in enumerate(inputs):
             self.wish(epoch)
@@ -157,7 +180,6 @@ class Run:
         # The frontier of a deep operator follows some epochs later, and with it what has expired there.
         for _ in range(self.twin.coordinator.depth + 1):
             self.twin.epoch(*[[] for _ in range(self.case.sources)])
-        return self
 
     def wish(self, epoch: int) -> None:
         for move in self.script.moves:

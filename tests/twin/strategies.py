@@ -96,5 +96,6 @@ def scripts(draw, cases=tuple(CASES), *, crashes: bool = True, max_epochs: int =
         collide=draw(st.booleans()),
         flush=draw(st.booleans()),
         idle=draw(st.sampled_from([None, 2.0])),
+        churn=draw(st.booleans()),
         seed=draw(st.integers(0, 1000)),
     )
