@@ -35,11 +35,12 @@ from sterna.sources.tick import spark_path
 from sterna.state.store import Store
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame, Row, SparkSession
 
     from sterna.engine.placement import Pinned, Placer
 
 ARROW_ROWS = 1 << 17
+JOB_ATTEMPTS = 4
 SPARK_SCHEMA = StructType([StructField("slot", IntegerType()), StructField("body", BinaryType())])
 SETTINGS = (
     "spark.sql.adaptive.enabled",
@@ -109,7 +110,7 @@ class SparkRunner:
                 frame = frame.union(self._extraction(spark, tasks, index))
             frame = self._exchange(frame, max(tasks.workers))
             frame = frame.mapInArrow(ApplyTask(self._shared, tasks.applying[index]), SPARK_SCHEMA)
-        return [parse(row[1]).json() for row in frame.collect()]
+        return [parse(row[1]).json() for row in collected(frame)]
 
     def _staged(self, spark: SparkSession, operator: int, receipts: list[dict[str, Any]]) -> DataFrame:
         """What an operator has put out in this epoch."""
@@ -127,7 +128,7 @@ class SparkRunner:
         last = len(self.flow.operators) - 1
         frame = self._functions.final(self._staged(spark, last, receipts))
         task = SinkTask(tasks.sink, self.flow.final, tasks.epoch, tasks.incarnation)
-        parts = [json.loads(row[0]) for row in frame.mapInArrow(task, "part string").collect()]
+        parts = [json.loads(row[0]) for row in collected(frame.mapInArrow(task, "part string"))]
         home = next(r for r in receipts if r["operator"] == last)
         home["parts"] = parts
         home["out"] = sum(part.get("rows", 0) for part in parts)
@@ -288,6 +289,21 @@ def _native(function: str, column: str) -> Column:
     if column == "*":
         return F.count(F.lit(1))
     return {"count": F.count, "sum": F.sum, "min": F.min, "max": F.max}[function](column)
+
+
+def collected(frame: DataFrame) -> list[Row]:
+    """The rows of a job; it is run again where Spark gives up because an executor was lost.
+
+    When a stage has to be run again after the next one has begun, Spark fails the job, for all it knows the rows may be others this time. Ours
+    are the same, whichever attempt they come from.
+    """
+    for _ in range(JOB_ATTEMPTS - 1):
+        try:
+            return frame.collect()
+        except Exception as error:
+            if "with indeterminate output was failed and retried" not in str(error):
+                raise
+    return frame.collect()
 
 
 KINDS: dict[str, type[SternaError]] = {
