@@ -142,3 +142,44 @@ def test_one_job_an_epoch_with_a_built_in_sink(feed, start, spark, tmp_path, ope
     query.process_all_available()
     query.wait_for_epoch(3)
     assert len(set(tracker.getJobIdsForGroup(group)) - before) == 2
+
+
+def test_transform_between_operators(feed, start):
+    source = feed("word string").add("a", "b", "a").add("b", "c", "a").add("a")
+    words = sterna.read(source.stream()).key_by("word").aggregate(n=sterna.count()).named("words")
+    even = words.transform(lambda df: df.where("n % 2 = 0").select(F.upper("word").alias("word"), "n"))
+    totals = even.key_by("word").aggregate(total=sterna.sum("n")).named("even")
+    sink = sterna.sinks.memory()
+    query = start(totals, sink=sink, trigger={"availableNow": True})
+    query.migrate(sterna.rescale(3), at=1)
+    assert query.await_termination(100)
+    # a: 2, 3, 4; b: 1, 2; c: 1.
+    assert {row["word"]: row["total"] for row in sink.rows()} == {"A": 6, "B": 2}
+    assert {row["word"]: row["n"] for row in query.state("words").collect()} == {"a": 4, "b": 2, "c": 1}
+
+
+def test_transform_before_the_sink(feed, start, spark, tmp_path):
+    source = feed("word string").add("a", "b", "a").add("b", "c")
+    counts = sterna.read(source.stream()).key_by("word").aggregate(n=sterna.count())
+    shown = counts.transform(
+        lambda df: df.select(F.concat_ws("=", "word", "n").alias("text")).where("text != 'b=1'")
+    )
+    out = str(tmp_path / "out")
+    query = start(shown, sink=sterna.sinks.parquet(out), trigger={"availableNow": True})
+    assert query.await_termination(100)
+    assert sorted(row["text"] for row in spark.read.parquet(out).collect()) == ["a=2", "b=2", "c=1"]
+
+
+def test_two_queries_at_once(feed, start, checkpoint):
+    source = feed("word string")
+    plain = sterna.read(source.stream()).key_by("word").aggregate(n=sterna.count())
+    first = start(plain)
+    second = start(counted(source)[1], checkpoint=f"{checkpoint}-2", share_host_state=False)
+    for epoch in range(4):
+        source.add("a", "b", *"cd"[: epoch % 3])
+        for query in (first, second):
+            query.process_all_available()
+            query.migrate(sterna.rescale(1 + epoch % 3))
+    expected = {"a": 4, "b": 4, "c": 2, "d": 1}
+    assert {row["word"]: row["n"] for row in first.state().collect()} == expected
+    assert {row["word"]: row["n"] for row in second.state("words").collect()} == expected
