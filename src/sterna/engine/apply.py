@@ -43,6 +43,7 @@ from sterna.operators.base import (
 )
 from sterna.sinks.base import TaskSink
 from sterna.state.compaction import compact
+from sterna.state.refs import EPOCH_AGES
 from sterna.state.runs import RunCache
 from sterna.state.tables import Table, TableSpec
 
@@ -189,7 +190,7 @@ class _Apply:
             installed = self.cache.write_split(
                 self._namer(spec.name),
                 whole,
-                age=2 * self.task.epoch,
+                age=EPOCH_AGES * self.task.epoch,
                 level=level,
                 timed=spec.kind == "rows",
                 durable=self.task.fsync,
@@ -256,7 +257,7 @@ class _Apply:
             lambda batch: self.cache.write_split(
                 self._namer(spec.name),
                 batch,
-                age=2 * self.task.epoch + 1,
+                age=EPOCH_AGES * self.task.epoch + 1,
                 level=0,
                 timed=spec.kind == "rows",
                 durable=self.task.fsync,

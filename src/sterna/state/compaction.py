@@ -8,8 +8,9 @@ stops anywhere and goes on in the next epoch. When moves have left many small re
 merged across levels.
 
 Why the order of runs survives: a merge takes *everything* of its level (or of its level and all lower ones) in its
-range, so what it makes is newer than all else of its new level there. It carries the greatest age of the table,
-which is at least that of anything it is newer than; anything that later joins it at that level comes from a later epoch.
+range, so what it makes is newer than all else of its new level there. It carries the greatest age of the table, or one more
+where something of its new level already has that, from a merge before it, in this epoch or in one without writes. Ages of
+different epochs lie so far apart (``EPOCH_AGES``) that a run which is written later is always younger.
 
 In: references. Out: references, and the number of rows merged. Files that nothing refers to any longer are left for
 the collection of garbage, because older manifests may still refer to them.
@@ -94,6 +95,7 @@ def compact(
         bottom = not any(ref.level > job.high and ref.cut(job.lo, job.hi) for ref in others)
         batch = merge(spec, slices, bottom, horizon)
         age = max(ref.age for ref in current)
+        age += any(ref.level == job.level and ref.age == age and ref.cut(job.lo, job.hi) for ref in others)
         fresh = cache.write_split(namer, batch, age=age, level=job.level, timed=spec.timed, durable=durable)
         current = coalesce([*others, *drop(inputs, span), *fresh])
         merged += sum(stop - start for _, start, stop in slices)

@@ -14,6 +14,9 @@ from typing import Any
 END = 2**64
 """One past the greatest hash."""
 
+EPOCH_AGES = 2**20
+"""How far apart the ages of runs of two epochs are: room for what compaction makes in between."""
+
 
 @dataclass(frozen=True, slots=True)
 class RunRef:
