@@ -23,7 +23,8 @@ from sterna.operators.base import LATER
 from sterna.sinks import memory
 from sterna.state.compaction import compact
 from sterna.testing import Clock, Crash, Twin, crashing
-from twin.flows import CASES, KEY_TYPES, SECOND, Case
+from twin.flows import CASES, KEY_TYPES, Case
+from twin.folds import SECOND
 
 SHM = "/dev/shm" if Path("/dev/shm").is_dir() else None
 DELAY = 2 * SECOND
