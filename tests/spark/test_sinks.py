@@ -41,7 +41,7 @@ def test_parquet(source, start, spark, tmp_path):
     assert not [p for p in Path(out).rglob("*") if p.is_file() and p.name not in visible(out)]
 
 
-@pytest.mark.parametrize("point", ["after-prepare", "during-publish", "after-publish"])
+@pytest.mark.parametrize("point", ["after-prepare", "during-publish"])
 def test_parquet_is_idempotent(source, start, spark, tmp_path, point):
     out = str(tmp_path / "out")
 
