@@ -161,10 +161,12 @@ class Query:
         if time.monotonic() - self._epoch_ended > IDLE_SECONDS:
             return True
         try:
-            return not self.streaming_query.status["isDataAvailable"]
+            status = self.streaming_query.status
         except Py4JError:
             # Spark has been stopped: there will be no epoch, whatever we do.
             return False
+        # While Spark looks, it does not know of any data either.
+        return not status["isDataAvailable"] and not status["isTriggerActive"]
 
     def _watch(self) -> None:
         """Waits for Spark's query to end; under ``availableNow`` starts it again while there is something to do."""
