@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import random
-import sys
 import time
 from collections import Counter
 
@@ -29,9 +28,8 @@ A_RUN = 12
 pytestmark = pytest.mark.slow
 
 
-def test_killed_again_and_again(tmp_path):
+def test_killed_again_and_again(tmp_path, say):
     work, dice, kills = Work(tmp_path / "killed", SEED), random.Random(SEED), Counter()
-    began = time.monotonic()
     rounds = [*POINTS, *[CLUSTER] * (1 + (KILLS - len(POINTS)) // (A_RUN + 1))]
     dice.shuffle(rounds)
     while sum(kills.values()) < KILLS or (rounds and KILLS >= 50):
@@ -40,9 +38,7 @@ def test_killed_again_and_again(tmp_path):
             in_a_cluster(work, dice, kills)
         else:
             at_a_point(work, what, dice, kills)
-        say(
-            f"{time.monotonic() - began:5.0f} s, epoch {work.epoch()}, {sum(kills.values())} kills: {dict(kills)}"
-        )
+        say(f"epoch {work.epoch()}, {sum(kills.values())} kills: {dict(kills)}")
     assert work.start(ALONE).end() == 0
     calm = Work(tmp_path / "calm")
     calm.feed(work.files)
@@ -114,8 +110,3 @@ def an_executor_with_the_second_operator(work, run, dice):
         time.sleep(0.05)
     executor = run.executor_of(int(told.read_text()))
     return kill(executor) if executor is not None else 0
-
-
-def say(text):
-    sys.stderr.write(f"\n{text}")
-    sys.stderr.flush()

@@ -8,8 +8,6 @@ from __future__ import annotations
 import contextlib
 import os
 import statistics
-import sys
-import time
 from pathlib import Path
 
 import psutil
@@ -121,12 +119,18 @@ def sample(spark, checkpoint):
     return out
 
 
-def test_thousands_of_epochs_leave_nothing_behind(spark, tmp_path):
+def text(figures):
+    return ", ".join(
+        f"{name} {value if isinstance(value, tuple) else f'{value:,}'}" for name, value in figures.items()
+    )
+
+
+def test_thousands_of_epochs_leave_nothing_behind(spark, tmp_path, say):
     checkpoint = str(tmp_path / "checkpoint")
     query = dataflow(spark).start(
         checkpoint=checkpoint, bins=64, workers=2, watermark_delay="1 second", share_host_state=False
     )
-    samples, began, moves = [], time.monotonic(), 0
+    samples, moves = [], 0
     every = max(1, EPOCHS // SAMPLES)
     try:
         for epoch in range(0, EPOCHS, min(every, MOVE_EVERY)):
@@ -136,7 +140,7 @@ def test_thousands_of_epochs_leave_nothing_behind(spark, tmp_path):
                 moves += 1
             if epoch >= every * len(samples):
                 samples.append(sample(spark, checkpoint))
-                say(epoch, time.monotonic() - began, samples[-1])
+                say(f"epoch {epoch}: {text(samples[-1])}")
         query.wait_for_epoch(EPOCHS)
         assert query.state("counts").agg(F.sum("n")).collect()[0][0] > 150 * (EPOCHS - 20)
     finally:
@@ -149,13 +153,5 @@ def test_thousands_of_epochs_leave_nothing_behind(spark, tmp_path):
         before = statistics.median(one[name] for one in samples[quarter : 2 * quarter])
         after = statistics.median(one[name] for one in samples[-quarter:])
         report[name] = (before, after, after <= factor * before + noise)
-    say(EPOCHS, time.monotonic() - began, report)
+    say(f"second quarter, last quarter: {text(report)}")
     assert all(fine for *_, fine in report.values()), report
-
-
-def say(epoch, took, what):
-    text = ", ".join(
-        f"{name} {value if isinstance(value, tuple) else f'{value:,}'}" for name, value in what.items()
-    )
-    sys.stderr.write(f"\nepoch {epoch}, {took:.0f} s: {text}")
-    sys.stderr.flush()
