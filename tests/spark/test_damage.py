@@ -95,6 +95,13 @@ def test_a_lost_manifest_is_not_overlooked(stopped, start, checkpoint):
         query.await_termination(100)
 
 
+def test_sparks_own_checkpoint_must_be_there_too(stopped, start, checkpoint):
+    shutil.rmtree(Path(checkpoint) / "spark")
+    query = start(counts(stopped), trigger={"availableNow": True})
+    with pytest.raises(CheckpointError, match=r"epoch 0.*last epoch.*is 1.*do not belong together"):
+        query.await_termination(100)
+
+
 def test_a_checkpoint_of_another_format(stopped, start, checkpoint):
     from sterna.state.store import Store
 

@@ -38,10 +38,11 @@ def phases(report):
 def test_the_workers_are_spread_and_stay_where_they_are(report):
     seen = phases(report)
     assert list(seen) == [4, 8, 3]
-    for epochs in seen.values():
+    for workers, epochs in seen.items():
         assert len(epochs) >= 8
         assert all(hosts == epochs[0] for hosts in epochs)
-        assert len(set(epochs[0].values())) >= 3
+        # Spreading is done by trying; on a busy machine one executor may get two of them.
+        assert len(set(epochs[0].values())) >= min(4, workers) - 1
 
 
 @pytest.mark.parametrize(("before", "after"), [(4, 8), (8, 3)])
