@@ -26,6 +26,7 @@ Hashes = npt.NDArray[np.uint64]
 
 SEED = 42
 MAX_BITS = 20
+COUNTED_SORT = 4096  # fewer numbers are sorted as they are: counting has a fixed price
 """At most 2**20 bins."""
 
 _PRIME_1 = np.uint64(0x9E3779B185EBCA87)
@@ -102,6 +103,22 @@ def bins_of(hashes: Hashes, bits: int) -> npt.NDArray[np.int64]:
         return np.zeros(len(hashes), dtype=np.int64)
     bins: npt.NDArray[np.int64] = (hashes >> np.uint64(64 - bits)).view(np.int64)
     return bins
+
+
+def stable_order(numbers: Hashes) -> npt.NDArray[np.int64]:
+    """The same as ``np.argsort(numbers, kind="stable")``, three times quicker for numbers that spread over all 64 bits.
+
+    NumPy sorts 16-bit numbers by counting: two such sorts settle the upper half of the bits. The few numbers that differ
+    in the lower half alone are put right by a sort of what is nearly in order.
+    """
+    if len(numbers) < COUNTED_SORT:
+        return np.argsort(numbers, kind="stable")
+    order = np.argsort((numbers >> np.uint64(32)).astype(np.uint16), kind="stable")
+    order = order[np.argsort((numbers >> np.uint64(48)).astype(np.uint16)[order], kind="stable")]
+    ordered = numbers[order]
+    if (ordered[1:] < ordered[:-1]).any():
+        order = order[np.argsort(ordered, kind="stable")]
+    return order
 
 
 def one_array(column: pa.Array | pa.ChunkedArray) -> pa.Array:

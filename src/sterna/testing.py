@@ -133,6 +133,7 @@ class Twin:
         if late is not None:
             late.open(self.store, flow.timed_edges()[0].schema, None, number)
         self._random = None if seed is None else random.Random(seed)
+        self._later = None if self._random is None else _Sometime(self._random)
         self._repeat, self._hosts, self._hashes = repeat, hosts, hashes
         self._combining = _combinable(flow) if combine else Combining()
         self._known: dict[tuple[str, int], str] = {}
@@ -283,7 +284,7 @@ class Twin:
             arrived = list(inbox)
             if self._random is not None:
                 self._random.shuffle(arrived)
-            results.append(list(unpack(pack(apply(self.flow, task, self.cache, arrived)))))
+            results.append(list(unpack(pack(apply(self.flow, task, self.cache, arrived, self._later)))))
         # Both receipts reach the driver, as when a speculative attempt is counted too.
         return [
             *(message for message in results[0] if message.kind == RECEIPT and len(results) > 1),
@@ -304,6 +305,24 @@ class Twin:
                 raise AssertionError(
                     f"epoch {tasks.epoch}: a row of {operator.name!r} was sent to the wrong worker"
                 )
+
+
+class _Sometime:
+    """Does what is asked of it at once, when it is asked about, or never."""
+
+    def __init__(self, chance: random.Random) -> None:
+        self._chance = chance
+        self._waiting: dict[str, Callable[[], None]] = {}
+
+    def submit(self, name: str, work: Callable[[], None]) -> None:
+        self._waiting[name] = work
+        if self._chance.random() < 0.5:
+            self.settle(name)
+
+    def settle(self, name: str) -> None:
+        work = self._waiting.pop(name, None)
+        if work is not None and self._chance.random() < 0.8:
+            work()
 
 
 def _deliver(exchange: dict[int, list[Message]], messages: Iterable[Message]) -> None:

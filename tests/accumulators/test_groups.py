@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sterna.hashing import hash_keys
-from sterna.operators.groups import Groups, group_sorted, stable_order
+from sterna.hashing import hash_keys, stable_order
+from sterna.operators.groups import Groups, group_sorted
 
 # A few values of each type, so that they meet again.
 KEYS = {

@@ -21,6 +21,7 @@ from sterna.errors import UpdateRefused
 from sterna.hashing import hash_keys
 from sterna.operators.base import LATER
 from sterna.sinks import memory
+from sterna.state import background
 from sterna.state.compaction import compact
 from sterna.testing import Clock, Crash, Twin, crashing
 from twin.flows import CASES, KEY_TYPES, Case
@@ -42,7 +43,8 @@ def churning():
     with (
         mock.patch.object(apply, "compact", partial(compact, depth=2, scattered=4)),
         mock.patch.object(apply, "COMPACT_ROWS", 6),
-        mock.patch.object(apply, "COMPACT_FACTOR", 1),
+        mock.patch.object(apply, "DEPTH", 2),
+        mock.patch.object(background, "compact", partial(compact, depth=2, scattered=4)),
         mock.patch.object(extract, "CHUNK_BYTES", 256),
     ):
         yield

@@ -16,6 +16,7 @@ import uuid
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -27,9 +28,10 @@ from sterna.dataflow import Dataflow
 from sterna.engine import messages as kinds
 from sterna.engine.crash import crash_point
 from sterna.engine.messages import Message, json_body
-from sterna.engine.plans import TableRefs
+from sterna.engine.plans import Change, TableRefs
 from sterna.engine.route import merge_stats, split
 from sterna.engine.where import executor
+from sterna.hashing import stable_order
 from sterna.operators.base import (
     LATER,
     ORIGIN,
@@ -42,13 +44,15 @@ from sterna.operators.base import (
     microseconds,
 )
 from sterna.sinks.base import TaskSink
-from sterna.state.compaction import compact
-from sterna.state.refs import EPOCH_AGES
+from sterna.state.background import Later, deepest, digest, offered, prepare
+from sterna.state.compaction import DEPTH, compact
+from sterna.state.refs import EPOCH_AGES, RunRef, coalesce, drop
 from sterna.state.runs import RunCache
 from sterna.state.tables import Table, TableSpec
 
-COMPACT_FACTOR = 3
 COMPACT_ROWS = 1 << 16
+PATIENCE = 2
+"""How many times deeper than wanted runs may lie before an epoch merges them itself."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +61,7 @@ class Applying:
 
     Attributes:
         refs: for each worker, what its tables start with.
+        changes: for each worker that moves concern, what they did to its references.
         frontier: the operator's event-time frontier at this epoch, and the one before.
         configurations: for each operator, to address the outputs.
         seats: for each operator, the slot of each worker.
@@ -68,6 +73,7 @@ class Applying:
     epoch: int
     incarnation: int
     refs: dict[int, TableRefs]
+    changes: dict[int, Change]
     frontier: int | None
     previous: int | None
     configurations: tuple[Configuration, ...]
@@ -90,8 +96,10 @@ class _Inbox:
     marks: dict[str, str] = field(default_factory=dict)
 
 
-def apply(flow: Dataflow, task: Applying, cache: RunCache, incoming: Iterable[Message]) -> Iterator[Message]:
-    """One slot's epoch; see the module's docstring."""
+def apply(
+    flow: Dataflow, task: Applying, cache: RunCache, incoming: Iterable[Message], later: Later | None = None
+) -> Iterator[Message]:
+    """One slot's epoch; see the module's docstring. Runs are merged in it, or ``later``, where that is possible."""
     operator = flow.operators[task.operator]
     inbox = _Inbox()
     for message in incoming:
@@ -102,7 +110,7 @@ def apply(flow: Dataflow, task: Applying, cache: RunCache, incoming: Iterable[Me
     if inbox.worker is None:
         return
     crash_point("before-apply", task.epoch)
-    yield from _Apply(flow, task, operator, cache, inbox, inbox.worker).run()
+    yield from _Apply(flow, task, operator, cache, inbox, inbox.worker, later).run()
 
 
 def _receive(inbox: _Inbox, operator: Operator, message: Message) -> None:
@@ -134,8 +142,17 @@ class _Apply:
     """One worker's epoch, step by step."""
 
     def __init__(
-        self, flow: Dataflow, task: Applying, operator: Operator, cache: RunCache, inbox: _Inbox, worker: int
+        self,
+        flow: Dataflow,
+        task: Applying,
+        operator: Operator,
+        cache: RunCache,
+        inbox: _Inbox,
+        worker: int,
+        later: Later | None,
     ) -> None:
+        # Asking a distant store whether there is an offer would take longer than merging.
+        self.later = later if cache.store.is_local else None
         self.flow, self.task, self.operator, self.cache, self.inbox, self.worker = (
             flow,
             task,
@@ -149,6 +166,7 @@ class _Apply:
         self.digest = xxhash.xxh3_64()
         self.counts: dict[str, Any] = {}
         self.origins: Callable[[], Hashes] | None = None
+        self.work: dict[str, Callable[[], None]] = {}
 
     def run(self) -> Iterator[Message]:
         """Installs, applies, flushes, sends, and reports, in this order."""
@@ -166,6 +184,9 @@ class _Apply:
             round((b - a) * 1e3, 2) for a, b in ((began, applied), (applied, flushed), (flushed, ended))
         ]
         yield Message(self._slot(), kinds.RECEIPT, body=json_body(self._receipt(refs, tables)))
+        if self.later is not None:
+            for name, work in self.work.items():
+                self.later.submit(name, work)
 
     def _slot(self) -> int:
         return self.task.seats[self.task.operator][self.worker]
@@ -178,14 +199,33 @@ class _Apply:
 
         return name
 
+    def _offer(self, table: str, replaced: str, epoch: int) -> str:
+        where = f"runs/{self.operator.name}/{table}-w{self.worker}-e{epoch}"
+        return f"{where}-i{self.task.incarnation}-c{replaced}"
+
+    def _relieved(self, table: str, refs: list[RunRef]) -> list[RunRef]:
+        """What was merged after the last epoch in place of what it ended with."""
+        if self.later is None:
+            return refs
+        change = self.task.changes.get(self.worker)
+        replaced = digest(refs) if change is None else change.before[table]
+        name = self._offer(table, replaced, self.task.epoch - 1)
+        self.later.settle(name)
+        offer = offered(self.cache.store, name)
+        if offer is None:
+            return refs
+        if change is None:
+            return offer
+        return [*drop(offer, change.leaving), *change.arrivals.get(table, [])]
+
     def _open(self, number: int, spec: TableSpec) -> Table:
-        refs = list(self.task.refs[self.worker].get(spec.name, []))
+        refs = self._relieved(spec.name, list(self.task.refs[self.worker].get(spec.name, [])))
         arrived = [batch for *_, batch in sorted(self.inbox.state.get(number, []), key=lambda one: one[:2])]
         if arrived:
             whole = pa.concat_batches(arrived)
             hashes = whole.column("_hash").to_numpy()
             if np.any(hashes[1:] < hashes[:-1]):
-                whole = whole.take(pa.array(np.argsort(hashes, kind="stable")))
+                whole = whole.take(pa.array(stable_order(hashes)))
             level = max(0, math.ceil(math.log(max(1, whole.num_rows / 50_000), 6)))
             installed = self.cache.write_split(
                 self._namer(spec.name),
@@ -241,7 +281,7 @@ class _Apply:
         exact = self.operator.combined_schema() is not None
         if exact or not np.any(origins[1:] < origins[:-1]):
             return rows
-        return rows.take(np.argsort(origins, kind="stable"))
+        return rows.take(stable_order(origins))
 
     def _combined(self) -> Rows | None:
         schema = self.operator.combined_schema()
@@ -251,7 +291,7 @@ class _Apply:
             [rows for *_, rows in sorted(self.inbox.combined, key=lambda one: one[:2])], schema
         )
 
-    def _flush(self, table: Table) -> list[Any]:
+    def _flush(self, table: Table) -> list[RunRef]:
         spec = table.spec
         fresh = table.flush(
             lambda batch: self.cache.write_split(
@@ -267,8 +307,19 @@ class _Apply:
             self.digest.update(ref.checksum.to_bytes(8, "little"))
         written = sum(ref.rows for ref in fresh)
         self.counts["written"] = self.counts.get("written", 0) + written
-        budget = max(COMPACT_ROWS, COMPACT_FACTOR * written)
+        # A row is merged once for each level that it sinks, and the last level is merged with what joins it.
+        factor = 2 + max((ref.level for ref in table.refs), default=0)
+        budget = max(COMPACT_ROWS, factor * written)
         horizon = self.task.horizons.get(spec.name)
+        durable = self.task.fsync
+        if self.later is not None:
+            refs = coalesce([*table.refs, *fresh])
+            if deepest(refs) <= PATIENCE * DEPTH:
+                name = self._offer(spec.name, digest(refs), self.task.epoch)
+                self.work[name] = partial(
+                    prepare, spec, refs, self.cache, budget, name, horizon, durable=durable
+                )
+                return refs
         refs, merged = compact(
             spec,
             [*table.refs, *fresh],
@@ -276,7 +327,7 @@ class _Apply:
             budget,
             self._namer(spec.name),
             horizon,
-            durable=self.task.fsync,
+            durable=durable,
         )
         self.counts["compacted"] = self.counts.get("compacted", 0) + merged
         return refs

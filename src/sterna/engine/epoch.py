@@ -97,6 +97,7 @@ def build_tasks(
             epoch=decision.epoch,
             incarnation=coordinator.incarnation.number,
             refs=plan.refs,
+            changes=plan.changes,
             frontier=decision.frontier(flow.depth(index)),
             previous=coordinator.previous_frontier(index),
             configurations=configurations,

@@ -43,6 +43,7 @@ def load_initial_state(
             epoch=-1,
             incarnation=coordinator.incarnation.number,
             refs={worker: {table: [] for table in tables} for worker in workers},
+            changes={},
             frontier=None,
             previous=None,
             configurations=(configuration,),

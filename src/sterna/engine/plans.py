@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from sterna.configuration import Configuration, Move, Range, moves
+from sterna.state.background import digest
 from sterna.state.refs import RunRef, drop, keep
 
 TableRefs = dict[str, list[RunRef]]
@@ -28,11 +29,27 @@ class Extraction:
 
 
 @dataclass(frozen=True)
+class Change:
+    """What moves did to a worker's references, for whoever has others that mean the same as those before.
+
+    Attributes:
+        before: a digest of what each table had.
+        leaving: the ranges that went away.
+        arrivals: what was linked.
+    """
+
+    before: dict[str, str]
+    leaving: list[Range]
+    arrivals: TableRefs
+
+
+@dataclass(frozen=True)
 class OperatorPlan:
     """One operator's epoch.
 
     Attributes:
         refs: what each worker starts with, linked state included.
+        changes: for the workers that moves concern.
         extractions: what is shipped.
         moves: all moves, linked or shipped.
         moved_bytes: an estimate of how much state changed hands.
@@ -42,6 +59,7 @@ class OperatorPlan:
     extractions: list[Extraction] = field(default_factory=list)
     moves: list[Move] = field(default_factory=list)
     moved_bytes: int = 0
+    changes: dict[int, Change] = field(default_factory=dict)
 
 
 def plan_operator(
@@ -86,13 +104,22 @@ def plan_operator(
         )
         for source, ranges in sorted(shipped.items())
     ]
+    changes = {
+        worker: Change(
+            {table: digest(refs[worker][table]) for table in tables},
+            sorted(leaving.get(worker, [])),
+            dict(arrivals.get(worker, {})),
+        )
+        for worker in {*leaving, *arrivals}
+    }
     for source, ranges in leaving.items():
         for table in tables:
             refs[source][table] = drop(refs[source][table], sorted(ranges))
     for target, arrived in arrivals.items():
         for table, extra in arrived.items():
             refs[target][table] = refs[target][table] + extra
-    return OperatorPlan({w: refs[w] for w in range(new.workers)}, extractions, travel, moved_bytes)
+    starts = {worker: refs[worker] for worker in range(new.workers)}
+    return OperatorPlan(starts, extractions, travel, moved_bytes, changes)
 
 
 def _share(refs: list[RunRef], part: list[RunRef], owned: list[Range]) -> int:

@@ -7,6 +7,7 @@ makes those collections cheap. It does so again at the second, fourth, eighth â€
 
 from __future__ import annotations
 
+import functools
 import gc
 import json
 import pickle
@@ -25,6 +26,7 @@ from sterna.engine.messages import pack, unpack
 from sterna.engine.plans import Extraction
 from sterna.engine.route import Routing, route
 from sterna.sinks.base import TaskSink
+from sterna.state.background import BackgroundThread
 from sterna.state.runs import RunCache, cache_for
 from sterna.state.store import Store
 
@@ -41,6 +43,11 @@ def settle() -> None:
     if _tasks <= LAST_SETTLING and _tasks & (_tasks - 1) == 0:
         gc.collect()
         gc.freeze()
+
+
+@functools.cache
+def _background() -> BackgroundThread:
+    return BackgroundThread()
 
 
 class Shipped:
@@ -104,7 +111,7 @@ class ApplyTask(_Task):
 
     def run(self, flow: Any, cache: RunCache, batches: Batches, *arguments: Any) -> Iterator[Any]:  # noqa: D102
         task: Applying = arguments[0]
-        return apply(flow, task, cache, unpack(batches))
+        return apply(flow, task, cache, unpack(batches), _background())
 
 
 class SinkTask:

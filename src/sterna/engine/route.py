@@ -1,8 +1,8 @@
 """Route (F): splits each batch of source rows by the configuration at this epoch into one chunk for each worker.
 
 In: batches of one source partition, with a hash column for each edge (``_hash0`` …) and the source's columns under their wire names.
-Out: messages with rows (or accumulators, where combining pays), addressed to the slots of their workers, and one with statistics. Late rows
-are counted, and dropped or sent along for the late output. Fails only if a batch does not have the expected columns, which is a bug.
+Out: messages with rows (or accumulators, where combining pays), addressed to the slots of their workers, and one with statistics; the first
+partition greets every worker, so that one without input applies the epoch too. Late rows are counted, and dropped or sent along for the late output. Fails only if a batch does not have the expected columns, which is a bug.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from sterna.configuration import Configuration
 from sterna.dataflow import Dataflow
-from sterna.engine.messages import COMBINED, LATE, ROWS, STATS, Message, json_body
+from sterna.engine.messages import COMBINED, HELLO, LATE, ROWS, STATS, Message, json_body
 from sterna.operators.base import NEVER, Edge, Rows, hash_name, microseconds
 
 COUNTED = "_rows"
@@ -64,6 +64,8 @@ def route(
     sequence = 0
     began = time.perf_counter()
     first = task.members[0] if task.members else 0
+    if partition == 0:
+        yield from hellos(task)
     for batch in batches:
         if not batch.num_rows:
             continue
@@ -102,6 +104,13 @@ def route(
         "ms": round((time.perf_counter() - began) * 1e3, 2),
     }
     yield Message(task.seats[first][0], STATS, first, source=partition, body=json_body(stats))
+
+
+def hellos(task: Routing) -> Iterator[Message]:
+    """A greeting for every worker of every operator of the phase."""
+    for operator in range(len(task.seats)) if task.members is None else task.members:
+        for worker in range(task.configurations[operator].workers):
+            yield Message(task.seats[operator][worker], HELLO, operator, worker)
 
 
 def split(rows: Rows, configuration: Configuration) -> Iterator[tuple[int, Rows]]:

@@ -2,10 +2,11 @@
 
 ```
 source rows ─▶ RouteTask ──┐
-hello rows ────────────────┼─▶ exchange by slot ─▶ ApplyTask ─▶ (exchange ─▶ ApplyTask)* ─▶ receipts
+                           ├─▶ exchange by slot ─▶ ApplyTask ─▶ (exchange ─▶ ApplyTask)* ─▶ receipts
 ranges(n) ─▶ ExtractTask ──┘
 ```
-Rows for a later operator pass through the earlier ones. Adaptive execution is switched off for this plan, in the query's own
+The first routing task greets all workers. Without rows Spark may run no routing task at all: then, or where that is likely, the
+greetings are a third branch. Rows for a later operator pass through the earlier ones. Adaptive execution is switched off for this plan, in the query's own
 session: it would merge the slots. A failed task fails the job, and the error that a fold raised comes out with the user's traceback.
 """
 
@@ -25,9 +26,9 @@ from pyspark.sql.types import BinaryType, DoubleType, FloatType, IntegerType, St
 
 from sterna.dataflow import Dataflow
 from sterna.engine.epoch import Tasks
-from sterna.engine.messages import HELLO, Message, parse
+from sterna.engine.messages import parse
 from sterna.engine.process import ApplyTask, ExtractTask, RouteTask, SinkTask, ship
-from sterna.engine.route import COUNTED
+from sterna.engine.route import COUNTED, Routing, hellos
 from sterna.errors import FoldError, InvalidInput, StateError, SternaError
 from sterna.operators.aggregate import Aggregate
 from sterna.operators.base import hash_name
@@ -75,6 +76,7 @@ class SparkRunner:
         self._functions = functions or Functions()
         self._hello: dict[Any, DataFrame] = {}
         self._prepared: Any = None
+        self._silent = True  # whether the last epoch had no rows: then this one may have none either
 
     def run(self, batch: DataFrame, tasks: Tasks) -> list[dict[str, Any]]:
         """Runs an epoch's job (or jobs, where DataFrame functions stand between operators) and returns the receipts."""
@@ -103,8 +105,21 @@ class SparkRunner:
         if len(members) < len(self.flow.operators):
             routing = replace(routing, members=members)
         source = self._source(spark, batch, tasks, members, receipts)
-        frame = source.mapInArrow(RouteTask(self._shared, routing), SPARK_SCHEMA)
-        frame = frame.union(self._hello_rows(spark, tasks, members))
+        routed = source.mapInArrow(RouteTask(self._shared, routing), SPARK_SCHEMA)
+        if len(members) == len(self.flow.operators) and not self._silent:
+            found = self._applied(spark, tasks, members, routed)
+            if found:
+                self._silent = not _rows_routed(found)
+                return found
+        # No routing task ran. What the other tasks did, if anything, is an attempt that nobody knows of.
+        found = self._applied(spark, tasks, members, routed.union(self._hello_rows(spark, routing)))
+        self._silent = not _rows_routed(found)
+        return found
+
+    def _applied(
+        self, spark: SparkSession, tasks: Tasks, members: tuple[int, ...], frame: DataFrame
+    ) -> list[dict[str, Any]]:
+        """Lets the operators apply what is routed; the receipts, none if nobody greeted the workers."""
         for index in members:
             if tasks.extractions[index]:
                 frame = frame.union(self._extraction(spark, tasks, index))
@@ -191,17 +206,12 @@ class SparkRunner:
         keys = [self.flow.wire_name(0, key) for key in edge.keys]
         return batch.groupBy(hash_name(edge), *keys).agg(F.count(F.lit(1)).alias(COUNTED), *aggregates)
 
-    def _hello_rows(self, spark: SparkSession, tasks: Tasks, members: tuple[int, ...]) -> DataFrame:
-        key = (tasks.routing.seats, tasks.workers, members)
+    def _hello_rows(self, spark: SparkSession, routing: Routing) -> DataFrame:
+        key = (routing.seats, tuple(c.workers for c in routing.configurations), routing.members)
         if key not in self._hello:
             if len(self._hello) >= len(self.flow.phases()):
                 self._hello.clear()
-            hellos = [
-                Message(tasks.routing.seats[index][worker], HELLO, index, worker)
-                for index in members
-                for worker in range(tasks.workers[index])
-            ]
-            values = ", ".join(f"({m.slot}, X'{m.header().hex()}')" for m in hellos)
+            values = ", ".join(f"({m.slot}, X'{m.header().hex()}')" for m in hellos(routing))
             frame = spark.sql(f"SELECT slot, body FROM VALUES {values} AS t(slot, body)")  # noqa: S608 - our own numbers
             self._hello[key] = frame.coalesce(1)
         return self._hello[key]
@@ -230,6 +240,10 @@ class SparkRunner:
         if self._pinned is not None:
             return self._pinned.exchange(frame)
         return frame.repartitionById(slots, "slot")
+
+
+def _rows_routed(receipts: list[dict[str, Any]]) -> bool:
+    return any(receipt.get("routed", {}).get("rows", 0) for receipt in receipts)
 
 
 @contextmanager

@@ -15,9 +15,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sterna.errors import InvalidInput
-from sterna.hashing import normalise, validity
+from sterna.hashing import normalise, stable_order, validity
 from sterna.operators.counting import Found, needed
-from sterna.operators.groups import Groups, stable_order
+from sterna.operators.groups import Groups
 from sterna.operators.ordering import beats, ordinals, sortable_type
 from sterna.operators.sums import non_null
 

@@ -17,7 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sterna.hashing import Hashes, normalise
+from sterna.hashing import Hashes, normalise, stable_order
 
 Index = npt.NDArray[np.int64]
 
@@ -82,23 +82,6 @@ def group_sorted(hashes: Hashes, keys: list[pa.Array], order: Index | None = Non
             order = _split_collisions(ordered, keys, order, ordered[same[differ]])
             new[same] = _differ(keys, order[same - 1], order[same])
     return order, Groups(np.flatnonzero(new), len(order))
-
-
-def stable_order(numbers: Hashes) -> Index:
-    """The same as ``np.argsort(numbers, kind="stable")`` for unsigned numbers that spread over all 64 bits.
-
-    A number gives up its lowest bits for its position, so that a plain sort, which is quicker than a sort of
-    positions, keeps equal ones in order. The few that differ in those bits alone are put right afterwards.
-    """
-    bits = np.uint64(max(len(numbers) - 1, 0).bit_length())
-    position = (np.uint64(1) << bits) - np.uint64(1)
-    packed = (numbers & ~position) | np.arange(len(numbers), dtype=np.uint64)
-    packed.sort()
-    order: Index = (packed & position).view(np.int64)
-    ordered = numbers[order]
-    if (ordered[1:] < ordered[:-1]).any():
-        order = order[np.argsort(ordered, kind="stable")]
-    return order
 
 
 def _differ(keys: list[pa.Array], left: Index, right: Index) -> npt.NDArray[np.bool_]:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from sterna.state.columns import Hashes, Ints, Mask, equal, identify, plain
+from sterna.state.columns import Hashes, Ints, Mask, build, equal, identify, plain
 from sterna.state.columns import take as take_column
 from sterna.state.run import Run
 from sterna.state.spec import TableSpec
@@ -140,5 +140,12 @@ class _Merger:
         whole = len(order) == len(self.hashes) and len(self.slices) == 1
         if whole:
             return pa.RecordBatch.from_arrays([self.column(field.name) for field in schema], schema=schema)
-        columns = [take_column([self.column(field.name)], order) for field in schema]
+        columns = [self._taken(field.name, order) for field in schema]
         return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+    def _taken(self, name: str, order: Ints) -> pa.Array:
+        if name == "_hash":
+            return build(pa.uint64(), self.hashes[order], None)
+        if name == "_gone" and self.gone is None:
+            return build(pa.bool_(), np.zeros(len(order), np.bool_), None)
+        return take_column([self.column(name)], order)

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from sterna.hashing import stable_order
 from sterna.state.columns import Hashes, Ints, Mask, build, gather, plain
 from sterna.state.lookup import Located, View, all_rows, locate, survivors, timely, views_of
 from sterna.state.merging import Slice, empty, merge
@@ -71,7 +72,7 @@ class Table:
 
     def get(self, hashes: Hashes, keys: Columns) -> tuple[Mask, list[pa.Array]]:
         """Which keys have a row, and the value columns aligned to them, null where there is none."""
-        order = np.argsort(hashes, kind="stable")
+        order = stable_order(hashes)
         back = _inverse(order)
         index = pa.array(order)
         found = self.locate(hashes[order], [column.take(index) for column in self._fit(keys, self.spec.keys)])
@@ -116,7 +117,7 @@ class Table:
         Ordered by the position of the key, then as appended.
         """
         self._only("rows")
-        order = np.argsort(hashes, kind="stable")
+        order = stable_order(hashes)
         index = pa.array(order)
         columns = [column.take(index) for column in self._fit(keys, self.spec.keys)]
         parts = all_rows(self._all_views(), self.spec.key_columns, hashes[order], columns, self.horizon)[::-1]
@@ -226,7 +227,7 @@ class Table:
         self, hashes: Hashes, keys: list[pa.Array], times: Ints | None, values: list[pa.Array], gone: bool
     ) -> None:
         if not bool((hashes[1:] >= hashes[:-1]).all()):
-            order = np.argsort(hashes, kind="stable")
+            order = stable_order(hashes)
             index = pa.array(order)
             hashes, keys = hashes[order], [column.take(index) for column in keys]
             values = [column.take(index) for column in values]

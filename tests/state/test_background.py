@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from sterna.state import RunCache, Store, Table, TableSpec
+from sterna.state.background import BackgroundThread, deepest, digest, offered, prepare
+
+ID = pa.schema([("id", pa.int64())])
+SPEC = TableSpec("t", "value", ID, pa.schema([("n", pa.int64())]))
+HASHES = np.sort(np.random.default_rng(5).integers(0, 2**64, 1000, dtype=np.uint64))
+
+
+@pytest.fixture
+def layers(cache, namer):
+    refs = []
+    for age in range(8):
+        table = Table(SPEC, [], cache)
+        table.put_sorted(HASHES, [pa.array(np.arange(1000))], [pa.array(np.full(1000, age))])
+        refs += table.flush(cache.writer(namer, age=age, timed=False))
+    return refs
+
+
+def content(refs, cache):
+    return Table(SPEC, refs, cache).scan().to_pydict()
+
+
+def test_an_offer_means_the_same_as_what_it_replaces(cache, layers):
+    prepare(SPEC, layers, cache, 10_000, "runs/t-offer", None)
+    offer = offered(cache.store, "runs/t-offer")
+    assert deepest(layers) == 8
+    assert deepest(offer) < 6
+    assert content(offer, cache) == content(layers, cache)
+
+
+def test_no_offer_where_there_is_nothing_to_merge(cache, layers):
+    prepare(SPEC, layers[:2], cache, 10_000, "runs/t-offer", None)
+    assert offered(cache.store, "runs/t-offer") is None
+
+
+def test_a_damaged_offer_is_none(cache, layers):
+    prepare(SPEC, layers, cache, 10_000, "runs/t-offer", None)
+    data = cache.store.read("runs/t-offer.json")
+    cache.store.write("runs/t-offer.json", data[:-3])
+    assert offered(cache.store, "runs/t-offer") is None
+
+
+def test_a_store_that_fails_makes_no_offer(tmp_path, layers):
+    cache = RunCache(Store.open(tmp_path / "elsewhere"))
+    prepare(SPEC, layers, cache, 10_000, "runs/t-offer", None)
+    assert offered(cache.store, "runs/t-offer") is None
+
+
+def test_a_name_tells_what_is_replaced(layers):
+    assert digest(layers) == digest(layers[::-1])
+    assert digest(layers) != digest(layers[:-1])
+    assert digest(layers) != digest([layers[0].cut(5, 2**63), *layers[1:]])
+
+
+def test_the_thread_does_what_it_is_given_and_tells_when():
+    later = BackgroundThread()
+    begin, done = threading.Event(), []
+
+    def work():
+        begin.wait(10)
+        done.append("slow")
+
+    later.submit("slow", work)
+    later.submit("next", lambda: done.append("next"))
+    later.settle("next")  # not begun yet: then it isn't worth waiting for
+    assert done == []
+    begin.set()
+    later.settle("slow")
+    later.settle("nobody")
+    assert done == ["slow"]
+
+
+def test_what_fails_in_the_thread_is_its_own_affair():
+    later = BackgroundThread()
+
+    def fails():
+        raise ValueError("no")
+
+    later.submit("bad", fails)
+    later.settle("bad")
+    done = threading.Event()
+    later.submit("good", done.set)
+    assert done.wait(10)

@@ -1,0 +1,53 @@
+"""What was merged after an epoch is taken by the next, whether bins move in between or not."""
+
+from __future__ import annotations
+
+import pytest
+
+from twin.harness import churning
+from twin.small import counts, rows, totals
+
+
+class Always:
+    """Merges at once."""
+
+    def __init__(self):
+        self.names = []
+
+    def submit(self, name, work):
+        self.names.append(name)
+        work()
+
+    def settle(self, name):
+        pass
+
+
+@pytest.mark.parametrize("moving", [False, True])
+def test_offers_are_taken(start, moving):
+    twin = start(counts(), seed=None)
+    twin._later = Always()
+    with churning():
+        taken = 0
+        for epoch in range(12):
+            if moving and epoch:
+                twin.migrate({bin_: (bin_ + epoch) % 3 for bin_ in range(0, 16, 5)})
+            twin.epoch(rows(*range(epoch % 3, 40)))
+            names = {ref.name for ref in twin.coordinator.last.refs()}
+            taken += any("-c" in name.rpartition("/")[2] for name in names)
+            assert totals(twin) == {
+                key: sum(key >= past % 3 for past in range(epoch + 1)) for key in totals(twin)
+            }
+    assert taken >= 6
+    assert len(twin._later.names) >= 12
+
+
+def test_a_damaged_offer_is_not_taken(start):
+    twin = start(counts(), seed=None)
+    twin._later = Always()
+    with churning():
+        for _ in range(4):
+            twin.epoch(rows(*range(40)))
+        name = next(name for name in reversed(twin._later.names) if twin.store.exists(f"{name}.json"))
+        twin.store.write(f"{name}.json", b"{}")  # damaged: the epoch goes on with what it was given
+        twin.epoch(rows(*range(40)))
+    assert set(totals(twin).values()) == {5}
