@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from sterna import sinks
-from sterna.configuration import bins, rescale
+from sterna import sinks, strategies
 from sterna.control import event_time
 from sterna.operators.accumulators import count, first, largest, last, max, mean, min, sum
 from sterna.operators.state_machine import pickled
 from sterna.query import Query
 from sterna.session import recommended_conf, session
+from sterna.strategies import all_at_once, batched, fluid, matched, paced
 from sterna.stream import KeyedStream, Stream, read, rows, value
+from sterna.targets import balance, bins, rescale
 
 __version__ = "0.1.0"
 
@@ -17,15 +18,21 @@ __all__ = [
     "KeyedStream",
     "Query",
     "Stream",
+    "all_at_once",
+    "balance",
+    "batched",
     "bins",
     "count",
     "event_time",
     "first",
+    "fluid",
     "largest",
     "last",
+    "matched",
     "max",
     "mean",
     "min",
+    "paced",
     "pickled",
     "read",
     "recommended_conf",
@@ -33,6 +40,7 @@ __all__ = [
     "rows",
     "session",
     "sinks",
+    "strategies",
     "sum",
     "value",
 ]

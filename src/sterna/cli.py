@@ -7,6 +7,7 @@ sentence, without a traceback, if it is a failure that Sterna knows), 2 for a mi
 
 from __future__ import annotations
 
+import functools
 import json
 import time
 from collections.abc import Callable, Iterator
@@ -18,6 +19,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
+from sterna import commands
 from sterna.errors import SternaError
 
 app = typer.Typer(
@@ -83,6 +85,31 @@ def demo() -> None:
 
         if not run(Console()):
             raise typer.Exit(1)
+
+
+def _failing_well(function: Callable[..., None]) -> Callable[..., None]:
+    @functools.wraps(function)
+    def command(*args: Any, **kwargs: Any) -> None:
+        with _failures():
+            function(*args, **kwargs)
+
+    return command
+
+
+for _name, _command in {
+    "plan": commands.plan,
+    "apply": commands.apply,
+    "status": commands.status,
+    "history": commands.history,
+}.items():
+    app.command(_name)(_failing_well(_command))
+for _name, _help in {
+    "cancel": "End a migration: what has moved stays where it is.",
+    "pause": "Move nothing more until resume.",
+    "resume": "Go on with a paused migration.",
+    "rollback": "Move back what a migration has moved.",
+}.items():
+    app.command(_name, help=_help)(_failing_well(commands.control(_name)))
 
 
 @bench.command()

@@ -1,11 +1,9 @@
 """The control stream: the durable log of wished changes, and what becomes of them when an epoch is frozen.
 
 An entry is a small JSON file under ``control/`` in the checkpoint location, with a name of its own, so any number of writers may
-append at once on any filesystem; the freeze puts them in order (by name: time, then a random part). An entry says which operators it is for
-(all by default), the target, and when: as soon as possible, at an epoch, at a wall-clock time, or at an event time.
-
-``freeze_entries`` is the pure heart: given the configurations at t-1, what is pending and what is new, it returns the configurations
-at t, what stays pending and what was refused and why. It never half-applies an entry.
+append at once on any filesystem; the freeze puts them in order (by name: time, then a random part). An entry asks for a migration: which operators it is
+for (all by default), the target, the strategy, and when: as soon as possible, at an epoch, at a wall-clock time, or at an event time. Or it
+asks to pause, resume, cancel or roll back a migration. It may be signed for one query, whose driver refuses entries signed for others.
 """
 
 from __future__ import annotations
@@ -18,11 +16,16 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from typing import Any
 
-from sterna.configuration import Configuration, Target
 from sterna.errors import InvalidInput, StateError, UpdateRefused
 from sterna.state.store import Store
+from sterna.targets import Target
 
 DIRECTORY = "control"
+ACTIONS = ("migrate", "pause", "resume", "cancel", "rollback")
+IF_BUSY = ("refuse", "queue", "merge")
+LARGEST = 32 << 20
+"""How many bytes an entry may have: a map of 2^20 bins takes half of that."""
+
 When = dict[str, Any]
 
 
@@ -36,13 +39,25 @@ class Entry:
         when: ``{}`` for as soon as possible, ``{"epoch": n}``, ``{"wall": seconds}`` or ``{"event": microseconds}``.
         operator: the operator it is for; ``None`` for all.
         cause: why, in the writer's words.
+        strategy: how to move, as ``strategies.to_json`` writes it.
+        if_busy: what to do if one of its operators is being migrated: ``refuse``, ``queue`` or ``merge``.
+        action: ``migrate``, or what to do with ``migration``.
+        migration: the name of another entry's migration.
+        query: the identity of the query it is for; ``None`` for whoever finds it.
+        written: the writer's clock.
     """
 
     name: str
-    target: Target
+    target: Target | None
     when: When = field(default_factory=dict)
     operator: str | None = None
     cause: str = "user"
+    strategy: dict[str, Any] = field(default_factory=lambda: {"name": "all_at_once"})
+    if_busy: str = "refuse"
+    action: str = "migrate"
+    migration: str | None = None
+    query: str | None = None
+    written: float | None = None
 
     def due(self, epoch: int, now: float, watermark: int | None) -> bool:
         """Whether it is to be applied when ``epoch`` is frozen."""
@@ -67,24 +82,36 @@ class Entry:
         """The form that is stored."""
         return {
             "name": self.name,
-            "target": self.target.to_json(),
+            "action": self.action,
+            "target": None if self.target is None else self.target.to_json(),
+            "migration": self.migration,
+            "strategy": self.strategy,
+            "if_busy": self.if_busy,
             "when": self.when,
             "operator": self.operator,
             "cause": self.cause,
+            "query": self.query,
+            "written": self.written,
         }
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Entry:
         """The inverse of ``to_json``; ``UpdateRefused`` if it is no entry."""
         try:
-            operator = _checked_operator(data.get("operator"))
-            when = _checked_when(dict(data["when"]))
+            action = _one_of("action", data.get("action", "migrate"), ACTIONS)
+            strategy = dict(data.get("strategy") or {"name": "all_at_once"})
             return cls(
                 str(data["name"]),
-                Target.from_json(data["target"]),
-                when,
-                operator,
+                Target.from_json(data["target"]) if action == "migrate" else None,
+                _checked_when(dict(data["when"])),
+                _checked_name("operator", data.get("operator")),
                 str(data.get("cause", "")),
+                strategy,
+                _one_of("if_busy", data.get("if_busy", "refuse"), IF_BUSY),
+                action,
+                _checked_name("migration", data.get("migration")),
+                _checked_name("query", data.get("query")),
+                None if data.get("written") is None else float(data["written"]),
             )
         except UpdateRefused:
             raise
@@ -92,10 +119,16 @@ class Entry:
             raise UpdateRefused(f"this is not a control entry: {error!r}") from error
 
 
-def _checked_operator(name: Any) -> str | None:
+def _one_of(what: str, value: Any, known: tuple[str, ...]) -> str:
+    if value not in known:
+        raise UpdateRefused(f"an entry's {what} must be one of {', '.join(known)}, not {value!r}")
+    return str(value)
+
+
+def _checked_name(what: str, name: Any) -> str | None:
     if name is None or isinstance(name, str):
         return name
-    raise UpdateRefused(f"an entry's operator must be a name, not {name!r}")
+    raise UpdateRefused(f"an entry's {what} must be a name, not {name!r}")
 
 
 def _checked_when(when: When) -> When:
@@ -157,51 +190,6 @@ def _instant(moment: datetime | str) -> float:
     return moment.timestamp()
 
 
-@dataclass(frozen=True)
-class Frozen:
-    """The outcome of freezing the control stream at an epoch."""
-
-    configurations: dict[str, Configuration]
-    pending: list[Entry]
-    applied: list[Entry]
-    refused: list[tuple[Entry, str]]
-
-
-def freeze_entries(
-    epoch: int,
-    configurations: Mapping[str, Configuration],
-    pending: Iterable[Entry],
-    fresh: Iterable[Entry],
-    now: float,
-    watermark: int | None,
-) -> Frozen:
-    """Applies what is due at ``epoch``, keeps what is not, refuses what can't be."""
-    current = dict(configurations)
-    waiting: list[Entry] = []
-    applied: list[Entry] = []
-    refused: list[tuple[Entry, str]] = []
-    for entry in sorted([*pending, *fresh], key=lambda entry: entry.name):
-        names = [entry.operator] if entry.operator is not None else list(current)
-        if any(name not in current for name in names):
-            refused.append(
-                (entry, f"operator {entry.operator!r} does not exist; there are {sorted(current)}")
-            )
-        elif entry.when.get("epoch", epoch) < epoch:
-            refused.append((entry, f"epoch {entry.when['epoch']} is already frozen; the next one is {epoch}"))
-        elif not entry.due(epoch, now, watermark):
-            # Bins are numbered as of now; if their number changes before the entry is due, it is rewritten then.
-            waiting.append(replace(entry, target=entry.target.numbered(current[names[0]].bits)))
-        else:
-            try:
-                resolved = {name: entry.target.resolve(current[name]) for name in names}
-            except InvalidInput as error:
-                refused.append((entry, str(error)))
-                continue
-            current.update(resolved)
-            applied.append(entry)
-    return Frozen(current, waiting, applied, refused)
-
-
 class ControlStream:
     """The files under ``control/``; see the module's docstring."""
 
@@ -221,6 +209,12 @@ class ControlStream:
         entries, bad = [], []
         for name in names:
             try:
+                size = self._store.size(f"{DIRECTORY}/{name}.json")
+                if size > LARGEST:
+                    bad.append(
+                        (name, f"it has {size:,} bytes, and {LARGEST:,} are the most that an entry may have")
+                    )
+                    continue
                 data = self._store.read_document(f"{DIRECTORY}/{name}.json")
                 entries.append(replace(Entry.from_json(data), name=name))
             except FileNotFoundError:

@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
 from py4j.protocol import Py4JError
 
-from sterna.configuration import Configuration, Target, as_target
-from sterna.control import Entry, EventTime, new_name, parse_when
+from sterna import strategies
+from sterna.configuration import Configuration
+from sterna.control import IF_BUSY, Entry, EventTime, new_name, parse_when
 from sterna.dataflow import Dataflow
 from sterna.engine.combining import Combiner
 from sterna.engine.coordinator import Coordinator
@@ -26,8 +27,11 @@ from sterna.engine.placement import Placer
 from sterna.engine.reading import state_frame
 from sterna.engine.spark import Functions, SparkRunner, unioned
 from sterna.errors import InvalidInput, SternaError
+from sterna.handle import MigrationHandle
 from sterna.sinks.files import BETWEEN, sweep
 from sterna.sources.tick import Ticker, tick_frame
+from sterna.strategies import Strategy
+from sterna.targets import Target, as_target
 
 # Spark takes a failed epoch for a stop, and stays silent, if this is how the failure reads.
 STOPPED = "py4j.protocol.Py4JJavaError: An error occurred while calling stop: java.lang.InterruptedException"
@@ -244,42 +248,74 @@ class Query:
 
     def wait_for_epoch(self, epoch: int, timeout: float = 120.0) -> None:
         """Waits until an epoch is committed."""
-        deadline = time.monotonic() + timeout
-        with self._progressed:
-            while self._coordinator.last.epoch < epoch or not self._coordinator.committed:
-                if self._failure is not None:
-                    raise self._failure
-                if self._ended.is_set():
-                    raise SternaError(
-                        f"the query has ended at epoch {self._coordinator.last.epoch}, before epoch {epoch}"
-                    )
-                left = deadline - time.monotonic()
-                if left <= 0:
-                    raise SternaError(f"epoch {epoch} was not committed within {timeout} seconds")
-                self._progressed.wait(min(left, 0.5))
+
+        def committed() -> bool:
+            return self._coordinator.last.epoch >= epoch and self._coordinator.committed
+
+        if not self._wait_until(committed, timeout):
+            raise SternaError(f"epoch {epoch} was not committed within {timeout} seconds")
 
     # Migration
 
     def migrate(
         self,
         target: Target | Mapping[int, int] | Iterable[tuple[int, int]],
+        strategy: Strategy | None = None,
         at: int | str | datetime | EventTime | None = None,
+        *,
         operator: str | None = None,
-    ) -> str:
+        if_busy: str = "refuse",
+        cause: str = "user",
+    ) -> MigrationHandle:
         """Moves state.
 
         Args:
-            target: ``sterna.rescale(n)``, ``sterna.bins(n)``, or a map (or pairs) of bins to workers.
+            target: ``sterna.rescale(n)``, ``sterna.balance()``, ``sterna.bins(n)``, or a map (or pairs) of bins to workers.
+            strategy: how: ``sterna.all_at_once()`` (the default), ``fluid()``, ``batched(n)``, ``matched()``, ``paced(latency=...)``, or a function
+                of your own, see ``sterna.strategies``.
             at: as soon as possible by default; an epoch; a wall-clock time such as ``"2026-12-01T03:00:00Z"``; or ``sterna.event_time(...)``.
             operator: the operator it is for; all by default.
-
-        Returns:
-            The name of the control entry, which the history mentions.
+            if_busy: if another migration of the same operator is under way when this one is due: ``"refuse"``, ``"queue"`` (begin when that one has
+                ended) or ``"merge"`` (take over what it still has to do).
+            cause: why, for the history.
         """
-        entry = Entry(new_name(), as_target(target), parse_when(at), operator)
+        if if_busy not in IF_BUSY:
+            raise InvalidInput(f"if_busy must be one of {', '.join(IF_BUSY)}, not {if_busy!r}")
+        written = strategies.to_json(strategy or strategies.all_at_once())
+        entry = Entry(new_name(), as_target(target), parse_when(at), operator, cause, written, if_busy)
+        self._submit(entry)
+        return self.migration(entry.name)
+
+    def migration(self, name: str) -> MigrationHandle:
+        """The handle of a migration, by its name."""
+        return MigrationHandle(name, self._coordinator, self._submit, self._wait_until)
+
+    def migrations(self) -> list[dict[str, Any]]:
+        """All migrations that the history remembers and those under way, the oldest first."""
+        found = {event["name"]: event for event in self.history() if event["kind"] == "migration"}
+        with self._coordinator.lock:
+            last = self._coordinator.last
+        found |= {one.name: one.summary(last.configurations) for one in last.migrations}
+        return [{key: value for key, value in found[name].items() if key != "kind"} for name in sorted(found)]
+
+    def _submit(self, entry: Entry) -> None:
         self._coordinator.submit(entry)
         self._ticker.nudge()
-        return entry.name
+
+    def _wait_until(self, done: Callable[[], bool], timeout: float | None) -> bool:
+        """Whether something came true before the time was over; raises if the query ended first."""
+        deadline = None if timeout is None else time.monotonic() + timeout
+        with self._progressed:
+            while not done():
+                if self._failure is not None:
+                    raise self._failure
+                if self._ended.is_set():
+                    raise SternaError(f"the query has ended at epoch {self._coordinator.last.epoch}")
+                left = 0.5 if deadline is None else min(0.5, deadline - time.monotonic())
+                if left <= 0:
+                    return False
+                self._progressed.wait(left)
+        return True
 
     # Looking
 
@@ -303,6 +339,7 @@ class Query:
             "late": last.facts.get("late_total", 0),
             "epoch_ms": last.facts.get("ms"),
             "pending": last.pending,
+            "migrations": [one.summary(last.configurations) for one in last.migrations if one.active],
             "operators": {
                 name: {
                     "bins": c.bins,

@@ -20,7 +20,7 @@ from unittest import mock
 import numpy as np
 import pyarrow as pa
 
-from sterna.configuration import Target, as_target
+from sterna import strategies
 from sterna.control import Entry, EventTime, new_name, parse_when
 from sterna.dataflow import Dataflow
 from sterna.engine import crash
@@ -30,6 +30,7 @@ from sterna.engine.epoch import Combining, Placement, Seats, Tasks, plain_seats,
 from sterna.engine.extract import extract
 from sterna.engine.messages import COMBINED, HELLO, RECEIPT, ROWS, Message, pack, unpack
 from sterna.engine.route import route
+from sterna.handle import MigrationHandle
 from sterna.hashing import Hashes, hash_keys, normalise
 from sterna.operators import base, handles
 from sterna.operators.base import contiguous, hash_name
@@ -39,6 +40,8 @@ from sterna.state.runs import RunCache
 from sterna.state.spec import TableSpec
 from sterna.state.store import Store
 from sterna.state.tables import Table
+from sterna.strategies import Strategy
+from sterna.targets import Target, as_target
 
 __all__ = ["POINTS", "Clock", "Crash", "Twin", "crashing"]
 
@@ -146,13 +149,30 @@ class Twin:
     def migrate(
         self,
         target: Target | Mapping[int, int] | Iterable[tuple[int, int]],
+        strategy: Strategy | None = None,
         at: int | str | datetime | EventTime | None = None,
         operator: str | None = None,
+        if_busy: str = "refuse",
     ) -> str:
-        """As ``Query.migrate``."""
-        entry = Entry(new_name(), as_target(target), parse_when(at), operator)
+        """As ``Query.migrate``, but returns the name of the migration."""
+        written = strategies.to_json(strategy or strategies.all_at_once())
+        entry = Entry(
+            new_name(), as_target(target), parse_when(at), operator, strategy=written, if_busy=if_busy
+        )
         self.coordinator.submit(entry)
         return entry.name
+
+    def handle(self, name: str) -> MigrationHandle:
+        """A migration; waiting for it runs empty epochs."""
+
+        def wait(done: Callable[[], bool], _: float | None) -> bool:
+            for _epoch in range(10_000):
+                if done():
+                    return True
+                self.epoch(*[[] for _ in range(self.flow.sources)])
+            return False
+
+        return MigrationHandle(name, self.coordinator, self.coordinator.submit, wait)
 
     def epoch(self, *sources: Partition | Sequence[Partition], number: int | None = None) -> Manifest | None:
         """Runs an epoch with these rows of each source (a table, or one for each partition)."""

@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from configuration.test_configurations import configurations
-from sterna.configuration import Configuration, Target, as_target, bins, explicit, moves, rescale
+from sterna.configuration import Configuration, moves
 from sterna.errors import UpdateRefused
+from sterna.targets import Target, as_target, bins, explicit, rescale
 
 
 def moved_bins(old, new):

@@ -9,10 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sterna.configuration import Configuration, bins, explicit, rescale
-from sterna.control import ControlStream, Entry, EventTime, event_time, freeze_entries, new_name, parse_when
+from sterna.configuration import Configuration
+from sterna.control import ControlStream, Entry, EventTime, event_time, new_name, parse_when
 from sterna.errors import InvalidInput, UpdateRefused
+from sterna.freezing import freeze_entries
 from sterna.state.store import Store
+from sterna.targets import bins, explicit, rescale
 
 targets = st.one_of(
     st.integers(1, 6).map(rescale),

@@ -10,11 +10,11 @@ import pyarrow as pa
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from sterna.configuration import rescale
 from sterna.dataflow import Dataflow
 from sterna.engine.coordinator import Options
 from sterna.operators.state_machine import StateMachine
 from sterna.sinks import memory
+from sterna.targets import rescale
 from sterna.testing import Twin
 from twin.flows import aggregates, edge, source_schema
 from twin.harness import SHM

@@ -102,7 +102,7 @@ def test_at_an_epoch(feed, start):
     source = feed("key long").add(*rows_of(0))
     query = start(numbers(source))
     query.process_all_available()
-    name = query.migrate(sterna.rescale(4), at=4)
+    name = query.migrate(sterna.rescale(4), at=4).name
     assert query.status()["operators"]["aggregate"]["workers"] == 2
     applied = until_applied(query)
     assert (applied["entry"]["name"], applied["epoch"]) == (name, 4)

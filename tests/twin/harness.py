@@ -13,7 +13,8 @@ from unittest import mock
 
 import numpy as np
 
-from sterna.configuration import Configuration, Target, bins, explicit, rescale
+from sterna import strategies
+from sterna.configuration import Configuration
 from sterna.control import EventTime
 from sterna.engine import apply, extract
 from sterna.engine.coordinator import Options
@@ -23,6 +24,7 @@ from sterna.operators.base import LATER
 from sterna.sinks import memory
 from sterna.state import background
 from sterna.state.compaction import compact
+from sterna.targets import Target, bins, explicit, rescale
 from sterna.testing import Clock, Crash, Twin, crashing
 from twin.flows import CASES, KEY_TYPES, Case
 from twin.folds import SECOND
@@ -50,6 +52,17 @@ def churning():
         yield
 
 
+STRATEGIES = [
+    strategies.all_at_once(),
+    strategies.fluid(),
+    strategies.batched(5, order="largest"),
+    strategies.matched(order="hottest"),
+    strategies.matched(gap=1),
+    strategies.paced(bytes_per_epoch=900, order="coldest"),
+    strategies.paced(latency=10.0),
+]
+
+
 @dataclass
 class Move:
     """A wish, to be made before an epoch; numbers are taken modulo what there is."""
@@ -61,6 +74,8 @@ class Move:
     when: str = "now"
     delay: int = 0
     operator: int | None = None
+    strategy: int = 0
+    if_busy: str = "refuse"
 
     def target(self, current: Configuration) -> Target:
         if self.kind == "rescale":
@@ -194,7 +209,11 @@ class Run:
             target = move.target(last.configurations[name or operators[0].name])
             at = move.at(epoch, self.clock, epoch)
             try:
-                self.asked.append(self.twin.migrate(target, at, name))
+                self.asked.append(
+                    self.twin.migrate(
+                        target, STRATEGIES[move.strategy], at, operator=name, if_busy=move.if_busy
+                    )
+                )
             except UpdateRefused:
                 continue
 
@@ -259,7 +278,7 @@ class Run:
         expected = {operator.name: start for operator in self.case.flow.operators}
         outcomes = defaultdict(list)
         for event in self.twin.coordinator.history.events():
-            if event["kind"] == "moved":
+            if event["kind"] in ("moved", "migration"):
                 continue
             entry = event["entry"]
             outcomes[entry["name"]].append(event)
@@ -273,6 +292,13 @@ class Run:
         assert all(len(some) == 1 for some in outcomes.values())
         assert all("event" in entry["when"] for entry in self.twin.coordinator.last.pending)
         assert expected == self.configurations()
+        ended = {one.name: one.status for one in self.twin.coordinator.last.migrations}
+        ended |= {
+            e["name"]: e["status"] for e in self.twin.coordinator.history.events() if e["kind"] == "migration"
+        }
+        applied = {name for name, some in outcomes.items() if some[0]["kind"] == "applied"}
+        assert set(ended) == applied
+        assert set(ended.values()) <= {"done", "merged"}
 
 
 def by_key(table, keys) -> dict:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from sterna.testing import POINTS
 from twin.flows import CASES, KEY_TYPES, source_schema
-from twin.harness import Move, Script
+from twin.harness import STRATEGIES, Move, Script
 
 KEYS = {
     "int": [None, 0, 1, 2, -7, 2**40, 3, 4, 5],
@@ -70,6 +70,8 @@ def moves(epochs: int):
         when=st.sampled_from(["now", "now", "epoch", "wall", "event"]),
         delay=st.integers(0, 3),
         operator=st.none() | st.integers(0, 4),
+        strategy=st.integers(0, len(STRATEGIES) - 1),
+        if_busy=st.sampled_from(["refuse", "queue", "merge"]),
     )
 
 

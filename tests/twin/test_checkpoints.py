@@ -7,10 +7,10 @@ import pickle
 
 import pytest
 
-from sterna.configuration import rescale
 from sterna.engine.checkpoint import DOCUMENT
 from sterna.errors import CheckpointError, FencedError, UpdateRefused
 from sterna.sinks import memory
+from sterna.targets import rescale
 from sterna.testing import Crash, crashing
 from twin.small import adding, chain, counts, machine, rows, totals, unary
 

@@ -7,10 +7,10 @@ import os
 
 import pytest
 
-from sterna.configuration import rescale
 from sterna.errors import StateError
 from sterna.sinks import memory
 from sterna.state import files as local_files
+from sterna.targets import rescale
 from twin.small import adding, chain, counts, rows, totals
 
 

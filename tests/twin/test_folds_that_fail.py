@@ -7,10 +7,10 @@ from datetime import datetime, timezone
 import pyarrow as pa
 import pytest
 
-from sterna.configuration import rescale
 from sterna.errors import FoldError
 from sterna.hashing import hash_keys
 from sterna.operators.fold import TableWish
+from sterna.targets import rescale
 from twin.small import adding, chain, machine, rows, totals, unary
 
 

@@ -8,10 +8,10 @@ import random
 import pytest
 
 from sterna import history
-from sterna.configuration import bins, rescale
 from sterna.engine import garbage
 from sterna.errors import StateError
 from sterna.sinks import noop, parquet
+from sterna.targets import bins, rescale
 from sterna.testing import Crash, crashing
 from twin.small import adding, chain, counts, rows, totals
 

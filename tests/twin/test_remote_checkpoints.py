@@ -8,12 +8,12 @@ import time
 import pyarrow.fs as pafs
 import pytest
 
-from sterna.configuration import rescale
 from sterna.engine.coordinator import Options
 from sterna.errors import FencedError, StateError
 from sterna.sinks import memory
 from sterna.state import runs
 from sterna.state.store import Store
+from sterna.targets import rescale
 from sterna.testing import Crash, Twin, crashing
 from twin.small import adding, chain, rows
 

@@ -6,9 +6,10 @@ import json
 
 import pytest
 
-from sterna.configuration import Configuration, bins, rescale
+from sterna.configuration import Configuration
 from sterna.control import EventTime, event_time
 from sterna.errors import InvalidInput, UpdateRefused
+from sterna.targets import bins, rescale
 from sterna.testing import Clock
 from twin.small import adding, chain, counts, rows, totals
 

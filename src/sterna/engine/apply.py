@@ -49,6 +49,7 @@ from sterna.state.compaction import DEPTH, compact
 from sterna.state.refs import EPOCH_AGES, RunRef, coalesce, drop
 from sterna.state.runs import RunCache
 from sterna.state.tables import Table, TableSpec
+from sterna.statistics import count_cells, encode_heat
 
 COMPACT_ROWS = 1 << 16
 PATIENCE = 2
@@ -257,7 +258,11 @@ class _Apply:
             here.bits,
             lambda hashes: here.route(hashes) == self.worker,
         )
-        self.counts["rows"] = sum(rows.count for rows in inputs) + (combined.count if combined else 0)
+        reached = [rows.hashes for rows in (*inputs, combined) if rows is not None and rows.count]
+        self.counts["rows"] = sum(len(hashes) for hashes in reached)
+        if reached:
+            cells = count_cells(reached[0] if len(reached) == 1 else np.concatenate(reached), here.bits)
+            self.counts["heat"] = encode_heat(cells)
         output = self.operator.apply(epoch)
         self.origins = epoch.origins
         self.counts.update(epoch.counters)

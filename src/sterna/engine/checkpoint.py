@@ -8,7 +8,7 @@ from sterna.dataflow import Dataflow
 from sterna.errors import CheckpointError
 from sterna.state.store import Store
 
-FORMAT = 1
+FORMAT = 2
 DOCUMENT = "sterna.json"
 
 

@@ -11,6 +11,7 @@ from sterna.engine.decision import Decision
 from sterna.engine.plans import OperatorPlan
 from sterna.engine.receipts import Receipts
 from sterna.engine.route import merge_stats
+from sterna.migration import changed, committed, settled
 from sterna.state.manifest import Manifest
 from sterna.state.refs import RunRef
 
@@ -42,6 +43,12 @@ def conclude(
     newest = {int(edge): time for edge, time in routed["newest"].items()}
     late = sum(routed["late"].values())
     ordered = [receipt for _, receipt in sorted(receipts.items())]
+    moved = {name: plan.moved_bytes for name, plan in zip(names, plans, strict=True)}
+    milliseconds = round(took * 1e3, 1)
+    migrations = [
+        committed(one, sum(moved[name] for name in one.target), milliseconds, decision.epoch, now)
+        for one in decision.migrations
+    ]
     return Manifest(
         epoch=decision.epoch,
         incarnation=last.incarnation,
@@ -58,14 +65,21 @@ def conclude(
         hosts=hosts,
         facts={
             "time": now,
-            "ms": round(took * 1e3, 1),
+            "ms": milliseconds,
             "rows": routed["rows"],
             "late": late,
             "late_total": last.facts.get("late_total", 0) + late,
             "rows_total": last.facts.get("rows_total", 0) + routed["rows"],
             "combined": routed["combined"],
+            "heat": {
+                name: [r["heat"] for (index, _), r in receipts.items() if index == at and "heat" in r]
+                for at, name in enumerate(names)
+            },
             "out": sum(r.get("out", 0) for (index, _), r in receipts.items() if index == len(names) - 1),
-            "moved_bytes": sum(plan.moved_bytes for plan in plans),
+            "moved_bytes": sum(moved.values()),
+            "moved_bins": sum(
+                changed(last.configurations[name], decision.configurations[name]) for name in names
+            ),
             "shipped_bytes": sum(r.get("installed", 0) for r in ordered),
             "workers": {
                 f"{names[r['operator']]}/{r['worker']}": [
@@ -77,6 +91,7 @@ def conclude(
                 for r in ordered
             },
         },
+        migrations=[one for one in migrations if not settled(one)],
     )
 
 
@@ -93,6 +108,14 @@ def events_of(
 ) -> list[dict[str, Any]]:
     """What happened to control entries and to the configurations in an epoch."""
     events = list(decision.events)
+    ended = {one.name: one for one in manifest.migrations if one.ended and one.ended[0] == decision.epoch}
+    # The last record of a migration replaces the one at its end: by then it is known what epochs take after it.
+    ended |= {
+        one.name: committed(one, 0, manifest.facts["ms"], decision.epoch, manifest.facts["time"])
+        for one in decision.migrations
+        if one.name not in {kept.name for kept in manifest.migrations}
+    }
+    events += [{"kind": "migration", **one.summary()} for one in ended.values()]
     for operator, plan in zip(flow.operators, plans, strict=True):
         if plan.moves:
             after = manifest.configurations[operator.name]

@@ -20,7 +20,7 @@ from typing import Any
 
 from sterna import watermark
 from sterna.configuration import Configuration, moves
-from sterna.control import ControlStream, Entry, freeze_entries
+from sterna.control import ControlStream, Entry
 from sterna.dataflow import Dataflow
 from sterna.engine import frontiers, garbage
 from sterna.engine.checkpoint import check_format
@@ -28,14 +28,20 @@ from sterna.engine.conclusion import conclude, events_of
 from sterna.engine.crash import crash_point
 from sterna.engine.decision import Decision
 from sterna.engine.fencing import Incarnation
+from sterna.engine.observing import Observer
 from sterna.engine.plans import OperatorPlan, plan_operator
 from sterna.engine.receipts import Receipts, check_receipts
-from sterna.errors import CheckpointError, UpdateRefused
+from sterna.errors import CheckpointError, StateError, UpdateRefused
+from sterna.freezing import Knowledge, freeze_entries
 from sterna.history import History
+from sterna.migration import RUNNING, conflicting
+from sterna.rehearsal import rehearse
 from sterna.sinks.base import Sink
 from sterna.state.manifest import Manifest, Manifests
 from sterna.state.refs import RunRef
 from sterna.state.store import Store
+from sterna.statistics import Statistics
+from sterna.strategies import built_in, from_json
 
 
 @dataclass(frozen=True)
@@ -82,7 +88,7 @@ class Coordinator:
             clock,
         )
         self.lock = threading.RLock()
-        check_format(store, flow)
+        self.query = check_format(store, flow)
         self.incarnation = Incarnation(store)
         self.manifests = Manifests(store, durable=options.fsync)
         self.control = ControlStream(store)
@@ -97,6 +103,10 @@ class Coordinator:
         except BaseException:
             self.incarnation.release()
             raise
+        self.observer = Observer(operator.name for operator in flow.operators)
+        for epoch in self.manifests.epochs():
+            with contextlib.suppress(StateError):
+                self.observer.remember(self.manifests.read(epoch))
         # An earlier incarnation may have frozen an epoch that it did not commit.
         self.frozen = max([self.last.epoch, *self.manifests.epochs("frozen.json")])
 
@@ -148,6 +158,7 @@ class Coordinator:
             stored = self.manifests.frozen(epoch)
             if stored is not None:
                 decision = Decision.from_json(stored)
+                self.observer.replayed()
             else:
                 decision = self._decide(epoch)
                 self.incarnation.check()
@@ -162,7 +173,16 @@ class Coordinator:
         names = [name for name in self.control.names() if name not in set(self.last.consumed)]
         fresh, bad = self.control.read(names)
         pending = [Entry.from_json(entry) for entry in self.last.pending]
-        frozen = freeze_entries(epoch, self.last.configurations, pending, fresh, now, marks[0])
+        frozen = freeze_entries(
+            epoch,
+            self.last.configurations,
+            pending,
+            fresh,
+            now,
+            marks[0],
+            self.last.migrations,
+            self._knowledge(),
+        )
         events = [
             {"kind": "applied", "entry": entry.to_json(), "epoch": epoch, "time": now}
             for entry in frozen.applied
@@ -175,7 +195,20 @@ class Coordinator:
             {"kind": "refused", "entry": {"name": name}, "epoch": epoch, "time": now, "reason": reason}
             for name, reason in bad
         ]
-        return Decision(epoch, frozen.configurations, marks, frozen.pending, events, names)
+        return Decision(epoch, frozen.configurations, marks, frozen.pending, events, names, frozen.migrations)
+
+    def _knowledge(self) -> Knowledge:
+        last = self.last
+        return Knowledge(
+            self.query,
+            lambda migration, name, current: self.observer.draw(migration, name, current, last),
+            self.statistics,
+            self.observer.before(),
+        )
+
+    def statistics(self, operator: str) -> Statistics:
+        """What is known about an operator's bins and the last epochs."""
+        return self.observer.statistics(operator, self.last)
 
     def _next_watermark(self, now: float) -> int | None:
         if self.flushing:
@@ -242,6 +275,9 @@ class Coordinator:
         self.manifests.prepare(manifest)
         with self.lock:
             self.last, self.committed = manifest, False
+            self.observer.remember(manifest)
+            for index, operator in enumerate(self.flow.operators):
+                self.observer.learn(operator.name, [r for (at, _), r in kept.items() if at == index])
         crash_point("after-prepare", decision.epoch)
         self._publish(manifest)
         return manifest
@@ -275,28 +311,59 @@ class Coordinator:
     def submit(self, entry: Entry) -> None:
         """Takes a wish from this process: refused at once if it can't be."""
         with self.lock:
-            names = [entry.operator] if entry.operator is not None else [o.name for o in self.flow.operators]
-            for name in names:
-                self.flow.index(name)
-            epoch = entry.when.get("epoch")
-            if epoch is not None and epoch <= self.frozen:
-                raise UpdateRefused(
-                    f"epoch {epoch} is already frozen; the earliest epoch that can still change is {self.frozen + 1}"
-                )
-            entry = replace(entry, target=entry.target.numbered(self.last.configurations[names[0]].bits))
-            for name in names:
-                self._check_target(entry, name)
-            self.control.append(entry)
+            if entry.target is not None:
+                entry = self._checked(entry)
+            else:
+                self._check_control(entry)
+            self.control.append(replace(entry, query=self.query, written=self.clock()))
+
+    def _checked(self, entry: Entry) -> Entry:
+        names = [entry.operator] if entry.operator is not None else [o.name for o in self.flow.operators]
+        for name in names:
+            self.flow.index(name)
+        epoch = entry.when.get("epoch")
+        if epoch is not None and epoch <= self.frozen:
+            raise UpdateRefused(
+                f"epoch {epoch} is already frozen; the earliest epoch that can still change is {self.frozen + 1}"
+            )
+        assert entry.target is not None
+        entry = replace(entry, target=entry.target.numbered(self.last.configurations[names[0]].bits))
+        for name in names:
+            self._check_target(entry, name)
+        busy = conflicting(self.last.migrations, names)
+        if busy is not None and not entry.when and entry.if_busy == "refuse":
+            raise UpdateRefused(
+                f"migration {busy.name} is under way: cancel it or wait for it, or ask with if_busy='queue' or 'merge'"
+            )
+        return entry
+
+    def _check_control(self, entry: Entry) -> None:
+        known = {one.name: one for one in self.last.migrations}
+        waiting = {*self.control.names(), *(one["name"] for one in self.last.pending)}
+        migration = known.get(entry.migration or "")
+        if migration is None and entry.migration not in waiting:
+            raise UpdateRefused(f"there is no migration {entry.migration!r} under way")
+        if migration is not None and not migration.active and entry.action != "rollback":
+            raise UpdateRefused(
+                f"migration {migration.name} is over ({migration.status}): nothing to {entry.action}"
+            )
 
     def _check_target(self, entry: Entry, name: str) -> None:
-        """Refuses a target that can't be reached from any configuration that may be there when it is due."""
+        """Refuses a target that can't be reached from any configuration that may be there when it is due, or a strategy that gets nowhere."""
+        assert entry.target is not None
         fresh, _ = self.control.read(n for n in self.control.names() if n not in set(self.last.consumed))
         before = [*(Entry.from_json(e) for e in self.last.pending), *fresh]
         surely = [one for one in before if one.surely_before(entry)]
+        known = self.statistics(name)
+        start = _after(self.last.configurations[name], name, surely)
         try:
-            entry.target.resolve(_after(self.last.configurations[name], name, surely))
+            target = entry.target.resolve(start, known)
         except UpdateRefused:
-            entry.target.resolve(_after(self.last.configurations[name], name, before))
+            target = entry.target.resolve(_after(self.last.configurations[name], name, before), known)
+            return
+        from_json(entry.strategy)
+        if not built_in(entry.strategy) and start.bins == len(known.bytes):
+            rehearse(entry.strategy, start, target, known)
 
     def wants_epoch(self) -> bool:
         """Whether there is something to do even if no data comes: due control entries, or notifications that would fire."""
@@ -306,6 +373,7 @@ class Coordinator:
             waiting = [Entry.from_json(entry) for entry in self.last.pending]
             return (
                 any(entry.wants_epoch(now, mark) for entry in waiting)
+                or any(one.status == RUNNING for one in self.last.migrations)
                 or any(name not in set(self.last.consumed) for name in self.control.names())
                 or frontiers.anything_due(mark, self.last.next_due)
             )
@@ -325,7 +393,7 @@ class Coordinator:
 def _after(current: Configuration, operator: str, entries: list[Entry]) -> Configuration:
     """The configuration once these entries have been applied."""
     for entry in sorted(entries, key=lambda one: one.name):
-        if entry.operator in (None, operator):
+        if entry.target is not None and entry.operator in (None, operator):
             with contextlib.suppress(UpdateRefused):
                 current = entry.target.resolve(current)
     return current

@@ -8,6 +8,7 @@ from typing import Any
 
 from sterna.configuration import Configuration
 from sterna.control import Entry
+from sterna.migration import Migration
 
 
 @dataclass(frozen=True)
@@ -20,6 +21,7 @@ class Decision:
         pending: control entries that go on waiting.
         events: what the freeze did with control entries, for the history.
         consumed: names of the control entries it read.
+        migrations: those under way, and those that ended lately, after the step of this epoch.
     """
 
     epoch: int
@@ -28,6 +30,7 @@ class Decision:
     pending: list[Entry] = field(default_factory=list)
     events: list[dict[str, Any]] = field(default_factory=list)
     consumed: list[str] = field(default_factory=list)
+    migrations: list[Migration] = field(default_factory=list)
 
     def frontier(self, depth: int) -> int | None:
         """The event-time frontier of an operator that has ``depth`` operators before it."""
@@ -42,6 +45,7 @@ class Decision:
             "pending": [entry.to_json() for entry in self.pending],
             "events": self.events,
             "consumed": self.consumed,
+            "migrations": [migration.to_json() for migration in self.migrations],
         }
 
     @classmethod
@@ -54,4 +58,5 @@ class Decision:
             pending=[Entry.from_json(entry) for entry in data["pending"]],
             events=list(data["events"]),
             consumed=list(data["consumed"]),
+            migrations=[Migration.from_json(one) for one in data["migrations"]],
         )

@@ -11,12 +11,15 @@ What nobody took is swept with other files that no manifest names.
 from __future__ import annotations
 
 import contextlib
+import ctypes
+import functools
 import os
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from typing import Protocol
+from typing import Protocol, cast
 
+import pyarrow as pa
 import xxhash
 
 from sterna.errors import SternaError
@@ -57,6 +60,7 @@ class BackgroundThread:
         with self._lock:
             self._futures = {key: future for key, future in self._futures.items() if not future.done()}
             self._futures[name] = self._pool.submit(work)
+            self._pool.submit(give_back)
 
     def settle(self, name: str) -> None:
         """See ``Later``."""
@@ -64,6 +68,22 @@ class BackgroundThread:
             future = self._futures.get(name)
         if future is not None and not future.cancel():
             wait([future])
+
+
+def give_back() -> None:
+    """Returns memory that merges have used and freed to the system: allocators keep it otherwise, as much as the largest merge took."""
+    pa.default_memory_pool().release_unused()
+    trim = _trim()
+    if trim is not None:
+        trim(0)
+
+
+@functools.cache
+def _trim() -> Callable[[int], int] | None:
+    try:
+        return cast("Callable[[int], int]", ctypes.CDLL(None).malloc_trim)
+    except (OSError, AttributeError):  # another C library
+        return None
 
 
 def digest(refs: Sequence[RunRef]) -> str:

@@ -12,6 +12,7 @@ from typing import Any
 
 from sterna.configuration import Configuration
 from sterna.errors import StateError
+from sterna.migration import Migration
 from sterna.state.refs import RunRef
 from sterna.state.store import Store
 from sterna.watermark import Progress
@@ -33,6 +34,7 @@ class Manifest:
         outputs: parts of the sink and of the late sink.
         hosts: where each worker of each operator last ran.
         facts: counts and timings for status and history.
+        migrations: those under way, and those that ended lately.
     """
 
     epoch: int
@@ -47,6 +49,7 @@ class Manifest:
     next_due: dict[str, int | None] = field(default_factory=dict)
     hosts: dict[str, dict[int, str]] = field(default_factory=dict)
     facts: dict[str, Any] = field(default_factory=dict)
+    migrations: list[Migration] = field(default_factory=list)
 
     def refs(self) -> Iterator[RunRef]:
         """All references of all workers."""
@@ -78,6 +81,7 @@ class Manifest:
                 name: {str(w): host for w, host in hosts.items()} for name, hosts in self.hosts.items()
             },
             "facts": self.facts,
+            "migrations": [migration.to_json() for migration in self.migrations],
         }
 
     @classmethod
@@ -106,6 +110,7 @@ class Manifest:
                 name: {int(w): host for w, host in hosts.items()} for name, hosts in data["hosts"].items()
             },
             facts=data["facts"],
+            migrations=[Migration.from_json(one) for one in data["migrations"]],
         )
 
 

@@ -196,6 +196,17 @@ class Store:
         filesystem, full = self._at(path)
         return bool(filesystem.get_file_info(full).type == pafs.FileType.File)
 
+    def size(self, path: str) -> int:
+        """How many bytes a file has; ``FileNotFoundError`` if there is none."""
+        local = self.local_path(path)
+        if local is not None:
+            return os.stat(local).st_size
+        filesystem, full = self._at(path)
+        info = filesystem.get_file_info(full)
+        if info.type != pafs.FileType.File:
+            raise FileNotFoundError(errno.ENOENT, "no such file", self.name(path))
+        return int(info.size)
+
     def list(self, directory: str) -> builtins.list[str]:
         """The names of the files in a directory, sorted; none if there is no such directory."""
         local = self.local_path(directory)

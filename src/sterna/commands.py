@@ -1,0 +1,356 @@
+"""The commands that look at and steer a running query from another process: plan, apply, status, history, cancel, pause, resume, rollback.
+
+Results go to standard output: a table, or one JSON document with ``--format json``. What can't be done is one sentence on standard error and exit code 1.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Callable
+from datetime import datetime, timezone
+from enum import Enum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from sterna import strategies
+from sterna.control import Entry, new_name, parse_when
+from sterna.errors import InvalidInput, SternaError
+from sterna.remote import Remote
+from sterna.targets import Target, balance, bins, explicit, rescale
+
+
+class Format(str, Enum):
+    """How results are printed."""
+
+    table = "table"
+    json = "json"
+
+
+class IfBusy(str, Enum):
+    """What to do if another migration is under way."""
+
+    refuse = "refuse"
+    queue = "queue"
+    merge = "merge"
+
+
+class Order(str, Enum):
+    """Which bins go first."""
+
+    as_given = "as_given"
+    hottest = "hottest"
+    coldest = "coldest"
+    largest = "largest"
+
+
+Checkpoint = Annotated[str, typer.Argument(help="The query's checkpoint location.")]
+Name = Annotated[str, typer.Argument(help="The migration's name, as status and history print it.")]
+Output = Annotated[Format, typer.Option("--format", help="A table, or one JSON document.")]
+Workers = Annotated[int | None, typer.Option("--workers", help="Target: so many workers.")]
+Bins = Annotated[int | None, typer.Option("--bins", help="Target: so many bins, a power of two.")]
+Balance = Annotated[bool, typer.Option("--balance", help="Target: about as much work for every worker.")]
+Move = Annotated[
+    list[str] | None,
+    typer.Option("--move", help="Target: bins to a worker, as 0-31:2 or 7:0; may be given several times."),
+]
+File = Annotated[
+    Path | None,
+    typer.Option("--target", help="Target: a JSON file, as the control stream has it.", exists=True),
+]
+How = Annotated[
+    str,
+    typer.Option(
+        help="all_at_once, fluid, batched:16, matched, paced:200ms, paced:8MB, or the name of your own."
+    ),
+]
+OrderOption = Annotated[Order, typer.Option(help="Which bins go first.")]
+Gap = Annotated[int, typer.Option(min=0, help="Epochs between two steps.")]
+Operator = Annotated[str | None, typer.Option(help="The operator.", show_default="all")]
+
+UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30}
+
+
+def target_of(
+    workers: int | None, count: int | None, even: bool, moves: list[str] | None, file: Path | None
+) -> Target:
+    """The one target that the options name."""
+    given = [workers is not None, count is not None, even, bool(moves), file is not None]
+    if sum(given) != 1:
+        raise InvalidInput("name one target: --workers, --bins, --balance, --move or --target")
+    if workers is not None:
+        return rescale(workers)
+    if count is not None:
+        return bins(count)
+    if even:
+        return balance()
+    if file is not None:
+        try:
+            return Target.from_json(json.loads(file.read_text()))
+        except json.JSONDecodeError as error:
+            raise InvalidInput(f"{file} is not JSON: {error}") from error
+    return explicit([pair for move in moves or [] for pair in _pairs(move)])
+
+
+def _pairs(text: str) -> list[tuple[int, int]]:
+    match = re.fullmatch(r"(\d+)(?:-(\d+))?:(\d+)", text.strip())
+    if match is None:
+        raise InvalidInput(f"{text!r} is not a move; write 0-31:2 for the bins 0 to 31 to worker 2, or 7:0")
+    first = int(match.group(1))
+    last = int(match.group(2) or first)
+    if last < first or last - first > 1 << 20:
+        raise InvalidInput(f"{text!r} is no range of bins")
+    return [(bin_, int(match.group(3))) for bin_ in range(first, last + 1)]
+
+
+def strategy_of(text: str, order: str, gap: int) -> dict[str, Any]:
+    """A strategy from what people type.
+
+    >>> strategy_of("batched:16", "largest", 0)
+    {'name': 'batched', 'order': 'largest', 'size': 16}
+    """
+    name, _, option = text.partition(":")
+    name = name.strip().replace("-", "_")
+    common: dict[str, Any] = {"order": order, "gap": gap}
+    made: dict[str, Callable[[], strategies.Strategy]] = {
+        "all_at_once": lambda: strategies.all_at_once(order=order),
+        "fluid": lambda: strategies.fluid(**common),
+        "matched": lambda: strategies.matched(**common),
+        "batched": lambda: strategies.batched(_count(text, option), **common),
+        "paced": lambda: strategies.paced(**_pace(option), **common),
+    }
+    if name in made:
+        return strategies.to_json(made[name]())
+    if option or order != "as_given" or gap:
+        raise InvalidInput(f"there is no strategy {text!r}, and one of your own takes no options here")
+    return {"name": name}
+
+
+def _count(text: str, option: str) -> int:
+    if not option.strip().isdecimal():
+        raise InvalidInput(f"{text!r}: write batched:16 for 16 bins a step")
+    return int(option)
+
+
+def _pace(option: str) -> dict[str, Any]:
+    size = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmg]?i?b)\s*", option.lower())
+    if size is None:
+        return {"latency": option}
+    return {"bytes_per_epoch": int(float(size.group(1)) * UNITS[size.group(2).upper()])}
+
+
+def plan(
+    checkpoint: Checkpoint,
+    *,
+    workers: Workers = None,
+    count: Bins = None,
+    even: Balance = False,
+    move: Move = None,
+    target: File = None,
+    strategy: How = "all_at_once",
+    order: OrderOption = Order.as_given,
+    gap: Gap = 0,
+    operator: Operator = None,
+    output: Output = Format.table,
+) -> None:
+    """What a migration would move, in how many steps and epochs, and how long the longest epoch may be. Changes nothing."""
+    remote = Remote(checkpoint)
+    wish = target_of(workers, count, even, move, target)
+    result = remote.plan(wish, strategy_of(strategy, order.value, gap), operator)
+    if output is Format.json:
+        typer.echo(json.dumps(result, indent=2))
+        return
+    table = Table(title=f"{strategies.describe(result['strategy'])}, as of epoch {result['epoch']}")
+    for name in ("operator", "workers", "bins to move", "bytes", "steps", "epochs", "longest epoch"):
+        table.add_column(name, justify="left" if name == "operator" else "right")
+    for name, one in result["operators"].items():
+        peak = (
+            "unknown"
+            if one["peak_ms"] is None
+            else f"{one['peak_ms']:,.0f} ms{' (a guess)' if one['assumed'] else ''}"
+        )
+        table.add_row(
+            name,
+            f"{one['workers'][0]} → {one['workers'][1]}",
+            f"{one['bins']:,}",
+            _size(one["bytes"]),
+            f"{one['steps']:,}",
+            f"{one['epochs']:,}",
+            peak,
+        )
+    Console().print(table)
+
+
+def apply(
+    checkpoint: Checkpoint,
+    *,
+    workers: Workers = None,
+    count: Bins = None,
+    even: Balance = False,
+    move: Move = None,
+    target: File = None,
+    strategy: How = "all_at_once",
+    order: OrderOption = Order.as_given,
+    gap: Gap = 0,
+    operator: Operator = None,
+    at: Annotated[
+        str | None,
+        typer.Option(help="An epoch, or a time such as 2026-12-01T03:00:00Z.", show_default="at once"),
+    ] = None,
+    if_busy: Annotated[IfBusy, typer.Option(help="If another migration is under way.")] = IfBusy.refuse,
+    cause: Annotated[str, typer.Option(help="Why, for the history.")] = "command line",
+    wait: Annotated[bool, typer.Option("--wait", help="Wait until it is over, with a progress bar.")] = False,
+    output: Output = Format.table,
+) -> None:
+    """Ask a running query for a migration. Prints the migration's name."""
+    remote = Remote(checkpoint)
+    wish = target_of(workers, count, even, move, target)
+    when = parse_when(int(at) if at is not None and at.isdecimal() else at)
+    written = strategy_of(strategy, order.value, gap)
+    entry = Entry(
+        new_name(),
+        wish,
+        when,
+        operator,
+        cause,
+        written,
+        if_busy.value,
+        query=remote.query,
+        written=time.time(),
+    )
+    name = remote.apply(entry)
+    outcome = _watch(remote, name) if wait else {"name": name, "status": "waiting"}
+    if output is Format.json:
+        typer.echo(json.dumps(outcome, indent=2))
+    else:
+        typer.echo(f"{name} {outcome['status']}")
+    if outcome["status"] in ("refused", "failed"):
+        raise SternaError(f"migration {name} {outcome['status']}: {outcome.get('reason', '')}")
+
+
+def _watch(remote: Remote, name: str) -> dict[str, Any]:
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.completed}/{task.total} bins"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("waiting", total=None)
+        while True:
+            found = next((one for one in remote.history() if one["name"] == name), None)
+            if found is not None and found["status"] not in ("running", "paused"):
+                return found
+            if found is not None:
+                done = found["bins"]
+                bar.update(task, description=found["status"], completed=done, total=done + found["bins_left"])
+            time.sleep(0.25)
+
+
+def status(checkpoint: Checkpoint, *, output: Output = Format.table) -> None:
+    """Where the state of a query is, and what is under way."""
+    found = Remote(checkpoint).status()
+    if output is Format.json:
+        typer.echo(json.dumps(found, indent=2))
+        return
+    console = Console()
+    console.print(
+        f"epoch {found['epoch']}, {found['seconds_ago']:,.0f} s ago, took {found['epoch_ms'] or 0:,.0f} ms; "
+        f"{found['rows']:,} rows so far, {found['late']:,} of them late"
+    )
+    for name, one in found["operators"].items():
+        table = Table(title=f"{name}: {one['bins']:,} bins")
+        for column in ("worker", "bins", "state"):
+            table.add_column(column, justify="right")
+        for worker, (held, size) in enumerate(
+            zip(one["bins_by_worker"], one["bytes_by_worker"], strict=True)
+        ):
+            table.add_row(str(worker), f"{held:,}", _size(size))
+        console.print(table)
+    for one in found["migrations"]:
+        console.print(
+            f"migration {one['name']}: {one['status']}, {strategies.describe(one['strategy'])}, {one['bins']:,} bins moved, {one['bins_left']:,} left"
+        )
+    for one in found["pending"]:
+        console.print(f"waiting: {one['name']} {json.dumps(one['when'])}")
+
+
+def history(checkpoint: Checkpoint, *, output: Output = Format.table) -> None:
+    """All migrations of a query: why, how, how much, how long, and what epochs took before, during and after."""
+    found = Remote(checkpoint).history()
+    if output is Format.json:
+        typer.echo(json.dumps(found, indent=2))
+        return
+    table = Table(title="Migrations", caption="latency: the longest epoch before, during and after, in ms")
+    for column in (
+        "name",
+        "began",
+        "cause",
+        "strategy",
+        "outcome",
+        "steps",
+        "bins",
+        "bytes",
+        "seconds",
+        "latency",
+    ):
+        table.add_column(
+            column, justify="right" if column in ("steps", "bins", "bytes", "seconds") else "left"
+        )
+    for one in found:
+        began = datetime.fromtimestamp(one["started"], timezone.utc).strftime("%Y-%m-%d %H:%M:%SZ")
+        if "strategy" not in one:
+            table.add_row(one["name"], began, "", "", f"refused: {one['reason']}", "", "", "", "", "")
+            continue
+        took = "" if one["ended"] is None else f"{one['ended'] - one['started']:.1f}"
+        peaks = [one["latency"][when].get("max_ms") for when in ("before", "during", "after")]
+        table.add_row(
+            one["name"],
+            began,
+            one["cause"],
+            strategies.describe(one["strategy"]),
+            one["status"],
+            f"{one['steps']:,}",
+            f"{one['bins']:,}",
+            _size(one["bytes"]),
+            took,
+            " → ".join("?" if peak is None else f"{peak:,.0f}" for peak in peaks),
+        )
+    Console().print(table)
+
+
+def control(action: str) -> Any:
+    """A command that does something with a migration."""
+
+    def command(checkpoint: Checkpoint, name: Name, *, output: Output = Format.table) -> None:
+        remote = Remote(checkpoint)
+        entry = Entry(
+            new_name(),
+            None,
+            action=action,
+            migration=name,
+            cause="command line",
+            query=remote.query,
+            written=time.time(),
+        )
+        remote.apply(entry)
+        if output is Format.json:
+            typer.echo(json.dumps({"name": name, "asked": action}))
+        else:
+            typer.echo(f"asked to {action} {name}")
+
+    return command
+
+
+def _size(count: float) -> str:
+    for unit in ("B", "kB", "MB", "GB"):
+        if count < 1000 or unit == "GB":
+            return f"{count:,.0f} {unit}" if unit == "B" else f"{count:,.1f} {unit}"
+        count /= 1000
+    raise AssertionError

@@ -1,0 +1,85 @@
+"""What the driver has seen of the last epochs, and the strategies that decide by it.
+
+Held in memory: after a restart the durations of the retained epochs are read again, and heat is learnt anew. A strategy is drawn from where it
+was left; if a decision was replayed rather than made, it begins again from the configuration that the replay led to.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from sterna import strategies
+from sterna.configuration import Configuration
+from sterna.errors import InvalidInput, SternaError, UpdateRefused
+from sterna.migration import Migration, StrategyMissing
+from sterna.spread import Spread
+from sterna.state.manifest import Manifest
+from sterna.statistics import EpochCost, Heat, Statistics, bin_bytes
+
+REMEMBERED = 256
+BEFORE = 64
+"""How many quiet epochs tell what an epoch takes before a migration."""
+
+
+class Observer:
+    """See the module's docstring."""
+
+    def __init__(self, operators: Iterable[str]) -> None:
+        self._heat = {name: Heat() for name in operators}
+        self.recent: deque[EpochCost] = deque(maxlen=REMEMBERED)
+        self._steps: dict[tuple[str, str, bool], Iterator[strategies.Step]] = {}
+
+    def remember(self, manifest: Manifest) -> None:
+        """Takes note of what an epoch took."""
+        facts = manifest.facts
+        if "ms" in facts:
+            self.recent.append(
+                EpochCost(
+                    manifest.epoch, facts["ms"], facts["moved_bytes"], facts["moved_bins"], facts["rows"]
+                )
+            )
+        under_way = {migration.name for migration in manifest.migrations if migration.active}
+        self._steps = {key: steps for key, steps in self._steps.items() if key[0] in under_way}
+
+    def learn(self, operator: str, receipts: list[dict[str, Any]]) -> None:
+        """Takes note of where the rows of an operator went."""
+        self._heat[operator].learn(receipts)
+
+    def before(self) -> Spread:
+        """What the last epochs without moves took."""
+        return Spread.of([one.milliseconds for one in self.recent if not one.bins][-BEFORE:])
+
+    def statistics(self, operator: str, manifest: Manifest) -> Statistics:
+        """What is known about an operator."""
+        configuration = manifest.configurations[operator]
+        return Statistics(
+            bin_bytes(manifest.state[operator], configuration),
+            self._heat[operator].rows(configuration.bins),
+            self.recent,
+        )
+
+    def replayed(self) -> None:
+        """Forgets how far strategies were drawn."""
+        self._steps.clear()
+
+    def draw(
+        self, migration: Migration, operator: str, current: Configuration, manifest: Manifest
+    ) -> strategies.Step | None:
+        """The next step of a migration; ``UpdateRefused`` if its strategy fails."""
+        key = (migration.name, operator, migration.back)
+        try:
+            if key not in self._steps:
+                known = self.statistics(operator, manifest)
+                if len(known.bytes) != current.bins:
+                    known = Statistics.unknown(current.bins)
+                strategy = strategies.from_json(migration.strategy)
+                self._steps[key] = iter(strategy(current, migration.target[operator], known))
+            return next(self._steps[key], None)
+        except InvalidInput as error:
+            raise StrategyMissing(f"{error}; register it and resume the migration, or cancel it") from error
+        except SternaError:
+            raise
+        except Exception as error:
+            raise UpdateRefused(f"the strategy raised {error!r}") from error

@@ -1,0 +1,215 @@
+"""Freezing the control stream: what becomes of wishes and migrations when an epoch is frozen.
+
+Pure. In: the configurations and migrations at t-1, what is pending and what is new, and whom to ask for statistics and steps. Out: those at t, what stays
+pending, and what was refused and why. An entry is never applied by half.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+from sterna import strategies
+from sterna.configuration import Configuration
+from sterna.control import Entry
+from sterna.errors import InvalidInput, UpdateRefused
+from sterna.migration import PAUSED, RUNNING, Draw, Migration, advance, conflicting
+from sterna.spread import Spread
+from sterna.statistics import Statistics
+
+CLOCKS_APART = 60.0
+"""By how many seconds a writer's clock may be ahead of the driver's."""
+
+
+@dataclass(frozen=True)
+class Frozen:
+    """The outcome of freezing the control stream at an epoch."""
+
+    configurations: dict[str, Configuration]
+    pending: list[Entry]
+    applied: list[Entry]
+    refused: list[tuple[Entry, str]]
+    migrations: list[Migration] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Knowledge:
+    """What a freeze may ask for.
+
+    Attributes:
+        query: the identity of the query.
+        draw: the next step of a migration.
+        statistics: of an operator.
+        before: what epochs took lately.
+    """
+
+    query: str | None = None
+    draw: Draw = field(default_factory=lambda: drawn)
+    statistics: Callable[[str], Statistics | None] = lambda _: None
+    before: Spread = field(default_factory=Spread)
+
+
+def drawn(
+    migration: Migration, name: str, current: Configuration, statistics: Statistics | None = None
+) -> strategies.Step | None:
+    """The first step of a migration's strategy from where it is."""
+    strategy = strategies.from_json(migration.strategy)
+    known = statistics or Statistics.unknown(current.bins)
+    return next(iter(strategy(current, migration.target[name], known)), None)
+
+
+def freeze_entries(
+    epoch: int,
+    configurations: Mapping[str, Configuration],
+    pending: Iterable[Entry],
+    fresh: Iterable[Entry],
+    now: float,
+    watermark: int | None,
+    migrations: Iterable[Migration] = (),
+    knowledge: Knowledge | None = None,
+) -> Frozen:
+    """Applies what is due at ``epoch``, keeps what is not, refuses what can't be, and takes migrations a step further."""
+    freeze = _Freeze(epoch, dict(configurations), list(migrations), now, knowledge or Knowledge())
+    waiting: list[Entry] = []
+    applied: list[Entry] = []
+    refused: list[tuple[Entry, str]] = []
+    for entry in sorted([*pending, *fresh], key=lambda entry: entry.name):
+        try:
+            freeze.check(entry)
+            if entry.due(epoch, now, watermark) and freeze.apply(entry):
+                applied.append(entry)
+            else:
+                waiting.append(freeze.kept(entry))
+        except InvalidInput as error:
+            refused.append((entry, str(error)))
+    freeze.go_on()
+    return Frozen(freeze.current, waiting, applied, refused, freeze.migrations)
+
+
+class _Freeze:
+    """One freeze: entries are applied one after the other, then the migrations that were under way go on."""
+
+    def __init__(
+        self,
+        epoch: int,
+        current: dict[str, Configuration],
+        migrations: list[Migration],
+        now: float,
+        knowledge: Knowledge,
+    ) -> None:
+        self.epoch, self.current, self.migrations, self.now = epoch, current, migrations, now
+        self._knowledge = knowledge
+        self._stepped: set[str] = set()
+
+    def check(self, entry: Entry) -> None:
+        if entry.query is not None and self._knowledge.query not in (None, entry.query):
+            raise UpdateRefused(f"it is signed for query {entry.query}, and this is {self._knowledge.query}")
+        if entry.written is not None and entry.written > self.now + CLOCKS_APART:
+            raise UpdateRefused(
+                f"clocks disagree: it was written {entry.written - self.now:.0f} s after the driver's time"
+            )
+        if any(name not in self.current for name in self._names(entry)):
+            raise UpdateRefused(
+                f"operator {entry.operator!r} does not exist; there are {sorted(self.current)}"
+            )
+        if entry.when.get("epoch", self.epoch) < self.epoch:
+            raise UpdateRefused(
+                f"epoch {entry.when['epoch']} is already frozen; the next one is {self.epoch}"
+            )
+
+    def kept(self, entry: Entry) -> Entry:
+        """The entry as it waits: bins are numbered as of now; if their number changes before it is due, it is rewritten then."""
+        if entry.target is None:
+            return entry
+        return replace(entry, target=entry.target.numbered(self.current[self._names(entry)[0]].bits))
+
+    def apply(self, entry: Entry) -> bool:
+        """Does what an entry asks for; ``False`` if it has to wait for another migration to end."""
+        if entry.action != "migrate":
+            self._control(entry)
+            return True
+        busy = conflicting(self.migrations, self._names(entry))
+        if busy is not None:
+            if entry.if_busy == "queue":
+                return False
+            if entry.if_busy == "refuse":
+                raise UpdateRefused(
+                    f"migration {busy.name} is under way: cancel it or wait for it, or ask with if_busy='queue' or 'merge'"
+                )
+        self._begin(entry, busy)
+        return True
+
+    def _begin(self, entry: Entry, merged: Migration | None) -> None:
+        assert entry.target is not None
+        known = self._knowledge
+        strategy = strategies.from_json(entry.strategy)
+        start = {name: self.current[name] for name in self._names(entry)}
+        seen = {**start, **({} if merged is None else {n: c for n, c in merged.target.items() if n in start})}
+        target = {name: entry.target.resolve(c, known.statistics(name)) for name, c in seen.items()}
+        if merged is not None:
+            # What the other one still had to do for operators that this one is not for goes on as its own.
+            target = {**merged.target, **target}
+            start = {name: self.current[name] for name in target}
+            self._replace(merged.over("merged", self.epoch, self.now, f"into {entry.name}"))
+        migration = Migration(
+            entry.name,
+            entry.target.to_json(),
+            entry.strategy,
+            entry.cause,
+            start,
+            target,
+            (self.epoch, self.now),
+            gap=getattr(strategy, "gap", 0),
+            before=known.before,
+        )
+        self.migrations.append(migration)
+        if migration.reached(self.current):
+            self._replace(migration.over("done", self.epoch, self.now, "nothing had to move"))
+        else:
+            self._step(migration)
+
+    def _control(self, entry: Entry) -> None:
+        migration = next((m for m in self.migrations if m.name == entry.migration), None)
+        if migration is None:
+            raise UpdateRefused(f"there is no migration {entry.migration!r} under way")
+        if entry.action == "rollback":
+            if not migration.active and conflicting(self.migrations, migration.target):
+                raise UpdateRefused(f"another migration of the operators of {migration.name} is under way")
+            back = replace(
+                migration,
+                status=RUNNING,
+                target=migration.origin,
+                back=True,
+                ended=None,
+                next_epoch=self.epoch,
+            )
+            self._replace(back)
+            if back.reached(self.current):
+                self._replace(back.over("rolled back", self.epoch, self.now))
+            return
+        if not migration.active:
+            raise UpdateRefused(
+                f"migration {migration.name} is over ({migration.status}): nothing to {entry.action}"
+            )
+        if entry.action == "cancel":
+            self._replace(migration.over("cancelled", self.epoch, self.now, entry.cause))
+        else:
+            status = PAUSED if entry.action == "pause" else RUNNING
+            self._replace(replace(migration, status=status, reason=""))
+
+    def go_on(self) -> None:
+        """Takes the migrations that have not been in this freeze yet a step further."""
+        for migration in list(self.migrations):
+            if migration.name not in self._stepped:
+                self._step(migration)
+
+    def _step(self, migration: Migration) -> None:
+        self._stepped.add(migration.name)
+        stepped, self.current = advance(migration, self.current, self.epoch, self.now, self._knowledge.draw)
+        self._replace(stepped)
+
+    def _replace(self, migration: Migration) -> None:
+        self.migrations = [migration if m.name == migration.name else m for m in self.migrations]
+
+    def _names(self, entry: Entry) -> list[str]:
+        return [entry.operator] if entry.operator is not None else list(self.current)

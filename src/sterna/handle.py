@@ -1,0 +1,97 @@
+"""A migration in the hands of whoever asked for it: how far it is, and what to do with it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from sterna.control import Entry, new_name
+from sterna.engine.coordinator import Coordinator
+from sterna.errors import SternaError, UpdateRefused
+from sterna.migration import Migration
+
+Wait = Callable[[Callable[[], bool], "float | None"], bool]
+
+
+class MigrationHandle:
+    """One migration; made by ``Query.migrate`` and ``Query.migration``.
+
+    Attributes:
+        name: the name of its control entry, which the history and the command line use too.
+    """
+
+    def __init__(
+        self, name: str, coordinator: Coordinator, submit: Callable[[Entry], None], wait: Wait
+    ) -> None:
+        self.name = name
+        self._coordinator, self._submit, self._wait = coordinator, submit, wait
+
+    def __repr__(self) -> str:
+        return f"<migration {self.name}: {self.status}>"
+
+    @property
+    def status(self) -> str:
+        """``waiting``, ``running``, ``paused``, ``done``, ``cancelled``, ``rolled back``, ``failed``, ``merged`` or ``refused``."""
+        return str(self.progress()["status"])
+
+    def progress(self) -> dict[str, Any]:
+        """How far it is: status, bins and bytes moved, bins left, when it may end (seconds since 1970), latencies before, during and after."""
+        with self._coordinator.lock:
+            last = self._coordinator.last
+            names = {*self._coordinator.control.names(), *(one["name"] for one in last.pending)}
+        migration = next((one for one in last.migrations if one.name == self.name), None)
+        if migration is not None:
+            summary = migration.summary(last.configurations)
+            summary["estimated_end"] = _estimated_end(
+                migration, summary.get("bins_left"), last.facts.get("time")
+            )
+            return summary
+        for event in reversed(self._coordinator.history.events()):
+            if event["kind"] == "migration" and event["name"] == self.name:
+                return {key: value for key, value in event.items() if key != "kind"}
+            if event["kind"] == "refused" and event["entry"]["name"] == self.name:
+                return {"name": self.name, "status": "refused", "reason": event["reason"]}
+        if self.name in names:
+            return {"name": self.name, "status": "waiting"}
+        raise UpdateRefused(f"there is no migration {self.name!r}")
+
+    @property
+    def done(self) -> bool:
+        """Whether it is over, however it ended."""
+        return self.status not in ("waiting", "running", "paused")
+
+    def wait(self, timeout: float | None = None) -> dict[str, Any]:
+        """Waits until it is over and returns what became of it; raises if it was refused or failed, or after ``timeout`` seconds."""
+        if not self._wait(lambda: self.done, timeout):
+            raise SternaError(f"migration {self.name} is not over after {timeout} seconds: {self.status}")
+        outcome = self.progress()
+        if outcome["status"] in ("refused", "failed"):
+            raise UpdateRefused(f"migration {self.name} {outcome['status']}: {outcome['reason']}")
+        return outcome
+
+    def pause(self) -> None:
+        """Moves nothing more until ``resume``."""
+        self._ask("pause")
+
+    def resume(self) -> None:
+        """Goes on."""
+        self._ask("resume")
+
+    def cancel(self) -> None:
+        """Ends it: what has moved stays where it is."""
+        self._ask("cancel")
+
+    def rollback(self) -> None:
+        """Moves back what has moved, with the same strategy; also for some epochs after it has ended."""
+        self._ask("rollback")
+
+    def _ask(self, action: str) -> None:
+        self._submit(Entry(new_name(), None, action=action, migration=self.name))
+
+
+def _estimated_end(migration: Migration, left: int | None, now: float | None) -> float | None:
+    if not left or not migration.bins or now is None:
+        return None
+    seconds = max(now - migration.started[1], 1e-3) / migration.bins * left
+    return round(time.time() + seconds, 3)

@@ -1,0 +1,250 @@
+"""Migrations under way: what is kept of each with every manifest, and how a freeze takes them one step further.
+
+A migration begins when its control entry is due and ends when all its operators are at their target, or it is cancelled, or its strategy fails to
+get it there. It is part of the manifest, so a restarted query goes on with it. ``advance`` is pure but for ``draw``, which asks the
+strategy for the next step; the decision that it leads to is made durable before anything moves.
+
+An operator is in at most one migration at a time. Operators are taken one after the other, but ``all_at_once`` takes all of them in one step.
+For some epochs after its end a migration stays in the manifest, to see what epochs take then; its last record is in the history.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from sterna.configuration import Configuration
+from sterna.errors import UpdateRefused
+from sterna.spread import Spread
+from sterna.strategies import Step
+from sterna.targets import Target
+
+SETTLING = 32
+"""For how many epochs after its end a migration is still watched."""
+
+RUNNING, PAUSED = "running", "paused"
+Draw = Callable[["Migration", str, Configuration], "Step | None"]
+Configurations = dict[str, Configuration]
+
+
+@dataclass(frozen=True)
+class Migration:
+    """One migration.
+
+    Attributes:
+        name: the name of its control entry.
+        wish: the target as it was asked for.
+        strategy: the strategy as it is written down.
+        cause: why, in the asker's words.
+        status: ``running``, ``paused``, or how it ended: ``done``, ``cancelled``, ``rolled back``, ``failed``, ``merged``.
+        origin: where it began, for each operator.
+        target: where it leads, for each operator.
+        next_epoch: the earliest epoch of the next step.
+        bins, bytes, steps: what has moved so far, and in how many steps.
+        started, ended: (epoch, time).
+        back: whether it leads back to where another migration, or this one, began.
+        reason: why it ended, where that is not plain.
+        before, during, after: what epochs took.
+    """
+
+    name: str
+    wish: dict[str, Any]
+    strategy: dict[str, Any]
+    cause: str
+    origin: Configurations
+    target: Configurations
+    started: tuple[int, float]
+    status: str = RUNNING
+    gap: int = 0
+    next_epoch: int = 0
+    bins: int = 0
+    bytes: int = 0
+    steps: int = 0
+    ended: tuple[int, float] | None = None
+    back: bool = False
+    reason: str = ""
+    before: Spread = field(default_factory=Spread)
+    during: Spread = field(default_factory=Spread)
+    after: Spread = field(default_factory=Spread)
+
+    @property
+    def active(self) -> bool:
+        """Whether it is not over."""
+        return self.status in (RUNNING, PAUSED)
+
+    def left(self, configurations: Mapping[str, Configuration]) -> int:
+        """How many bins are not where they should be."""
+        return sum(
+            int(np.count_nonzero(configurations[name].at_bits(target.bits).owners != target.owners))
+            for name, target in self.target.items()
+            if name in configurations
+        )
+
+    def reached(self, configurations: Mapping[str, Configuration]) -> bool:
+        """Whether all operators are at their target."""
+        return all(configurations[name] == target for name, target in self.target.items())
+
+    def over(self, status: str, epoch: int, now: float, reason: str = "") -> Migration:
+        """The same, ended."""
+        return replace(self, status=status, ended=(epoch, now), reason=reason)
+
+    def to_json(self) -> dict[str, Any]:
+        """The stored form."""
+        return {
+            "name": self.name,
+            "wish": self.wish,
+            "strategy": self.strategy,
+            "cause": self.cause,
+            "origin": {name: c.to_json() for name, c in self.origin.items()},
+            "target": {name: c.to_json() for name, c in self.target.items()},
+            "started": list(self.started),
+            "status": self.status,
+            "gap": self.gap,
+            "next_epoch": self.next_epoch,
+            "bins": self.bins,
+            "bytes": self.bytes,
+            "steps": self.steps,
+            "ended": None if self.ended is None else list(self.ended),
+            "back": self.back,
+            "reason": self.reason,
+            "before": self.before.to_json(),
+            "during": self.during.to_json(),
+            "after": self.after.to_json(),
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Migration:
+        """The inverse of ``to_json``."""
+        values = dict(data)
+        for name in ("origin", "target"):
+            values[name] = {key: Configuration.from_json(c) for key, c in data[name].items()}
+        for name in ("before", "during", "after"):
+            values[name] = Spread.from_json(data[name])
+        values["started"] = (data["started"][0], data["started"][1])
+        values["ended"] = None if data["ended"] is None else (data["ended"][0], data["ended"][1])
+        return cls(**values)
+
+    def summary(self, configurations: Mapping[str, Configuration] | None = None) -> dict[str, Any]:
+        """What people want to know of it."""
+        out: dict[str, Any] = {
+            "name": self.name,
+            "status": self.status,
+            "cause": self.cause,
+            "strategy": self.strategy,
+            "target": self.wish,
+            "operators": {
+                name: {
+                    "from": {"bins": self.origin[name].bins, "workers": self.origin[name].workers},
+                    "to": {"bins": target.bins, "workers": target.workers},
+                }
+                for name, target in self.target.items()
+            },
+            "steps": self.steps,
+            "bins": self.bins,
+            "bytes": self.bytes,
+            "started_epoch": self.started[0],
+            "started": self.started[1],
+            "ended_epoch": None if self.ended is None else self.ended[0],
+            "ended": None if self.ended is None else self.ended[1],
+            "reason": self.reason,
+            "latency": {
+                "before": self.before.summary(),
+                "during": self.during.summary(),
+                "after": self.after.summary(),
+            },
+        }
+        if configurations is not None and self.active:
+            out["bins_left"] = self.left(configurations)
+        return out
+
+
+class StrategyMissing(UpdateRefused):
+    """A strategy of the user's own is not there after a restart."""
+
+
+def conflicting(migrations: Iterable[Migration], operators: Iterable[str]) -> Migration | None:
+    """The migration under way that has one of these operators, if there is one."""
+    return next((m for m in migrations if m.active and set(m.target) & set(operators)), None)
+
+
+def advance(
+    migration: Migration, configurations: Configurations, epoch: int, now: float, draw: Draw
+) -> tuple[Migration, Configurations]:
+    """Takes a migration one step further, if it is time."""
+    if migration.status != RUNNING or epoch < migration.next_epoch:
+        return migration, configurations
+    current = dict(configurations)
+    moved = 0
+    for name, target in migration.target.items():
+        if current[name] == target:
+            continue
+        before = current[name]
+        try:
+            if before.bits != target.bits:  # nothing moves for the sake of another number of bins
+                current[name] = before.at_bits(target.bits)
+                if current[name] == target:
+                    continue
+            current[name] = _stepped(current[name], target, draw(migration, name, current[name]))
+        except StrategyMissing as error:
+            return replace(migration, status=PAUSED, reason=str(error)), configurations
+        except UpdateRefused as error:
+            return migration.over("failed", epoch, now, str(error)), configurations
+        moved += changed(before, current[name])
+        if migration.strategy.get("name") != "all_at_once":
+            break
+    stepped = replace(
+        migration,
+        steps=migration.steps + bool(moved),
+        bins=migration.bins + moved,
+        next_epoch=epoch + 1 + migration.gap,
+    )
+    if stepped.reached(current):
+        stepped = stepped.over("rolled back" if stepped.back else "done", epoch, now)
+    return stepped, current
+
+
+def changed(before: Configuration, after: Configuration) -> int:
+    """How many bins have another owner."""
+    bits = max(before.bits, after.bits)
+    return int(np.count_nonzero(before.at_bits(bits).owners != after.at_bits(bits).owners))
+
+
+def _stepped(current: Configuration, target: Configuration, step: Step | None) -> Configuration:
+    """The configuration after a step, which must lead towards the target or be empty."""
+    if step is None:
+        if np.array_equal(current.owners, target.owners):
+            return target
+        raise UpdateRefused("the strategy ended before the target was reached")
+    workers = max(current.workers, target.workers)
+    if not step:
+        return Configuration(current.bits, workers, current.owners)
+    wish = Target("explicit", bits=current.bits, assignment=tuple((int(b), int(w)) for b, w in step))
+    after = wish.resolve(Configuration(current.bits, workers, current.owners))
+    if np.count_nonzero(after.owners != target.owners) >= np.count_nonzero(current.owners != target.owners):
+        raise UpdateRefused(
+            f"the strategy makes no progress: it moved {len(step)} bins, and none of them is where the target wants it"
+        )
+    return target if np.array_equal(after.owners, target.owners) else after
+
+
+def committed(
+    migration: Migration, moved_bytes: int, milliseconds: float, epoch: int, now: float
+) -> Migration:
+    """The migration after an epoch that was run as decided."""
+    if migration.ended is not None and migration.ended[0] < epoch:
+        return replace(migration, after=migration.after.plus(milliseconds))
+    ended = None if migration.ended is None else (epoch, now)
+    return replace(
+        migration,
+        bytes=migration.bytes + moved_bytes,
+        during=migration.during.plus(milliseconds),
+        ended=ended,
+    )
+
+
+def settled(migration: Migration) -> bool:
+    """Whether nothing more is to be learnt of it."""
+    return not migration.active and migration.after.count >= SETTLING

@@ -1,0 +1,115 @@
+"""What a migration would do, without doing it: the steps of a strategy, drawn one after the other as if each went well.
+
+Used to refuse a strategy that gets nowhere before anything moves, and by ``sterna plan`` to tell how many steps, bytes and epochs it takes and
+how long the longest epoch may be. A strategy that learns is told what its steps would cost at the price of the last moves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from sterna import strategies
+from sterna.configuration import Configuration
+from sterna.errors import SternaError, UpdateRefused
+from sterna.statistics import EpochCost, Statistics
+
+MOST_STEPS = 1 << 21
+ASSUMED_PRICE = 2e-6
+"""Milliseconds a byte where no move has been seen: 500 MB a second."""
+
+
+@dataclass(frozen=True)
+class Rehearsal:
+    """How it would go.
+
+    Attributes:
+        bins, bytes: what moves.
+        steps: in how many steps.
+        epochs: in how many epochs.
+        peak_ms: how long the longest epoch may be; ``None`` where no epoch has been seen.
+        assumed: whether the price of a byte is a guess, because no move has been seen.
+    """
+
+    bins: int
+    bytes: int
+    steps: int
+    epochs: int
+    peak_ms: float | None
+    assumed: bool
+
+
+def rehearse(
+    written: Mapping[str, Any], current: Configuration, target: Configuration, statistics: Statistics
+) -> Rehearsal:
+    """Draws all steps; ``UpdateRefused`` if they do not lead to the target."""
+    strategy = strategies.from_json(written)
+    gap = getattr(strategy, "gap", 0)
+    base, price, assumed = prices(statistics)
+    costs = list(statistics.recent)[-64:]
+    current = current.at_bits(target.bits)
+    owners = current.owners.copy()
+    sizes = statistics.bytes
+    if len(sizes) != target.bins:
+        statistics = Statistics.unknown(target.bins)
+        sizes = statistics.bytes
+    steps = epochs = moved = 0
+    total = largest = 0.0
+    waited = 0
+    wrong = int(np.count_nonzero(owners != target.owners))
+    draws = iter(strategy(current, target, replace(statistics, recent=costs)))
+    while wrong:
+        step = _next(draws)
+        if step is None:
+            raise UpdateRefused(
+                f"the strategy ends with {wrong} bins still to be moved: it never reaches the target"
+            )
+        epochs += 1
+        size = 0.0
+        if step:
+            bins = np.array([bin_ for bin_, _ in step], np.int64)
+            if bins.min() < 0 or bins.max() >= target.bins:
+                raise UpdateRefused(f"the strategy moves bin {int(bins.max())}, and there are {target.bins}")
+            before = int(np.count_nonzero(owners[bins] != target.owners[bins]))
+            owners[bins] = [worker for _, worker in step]
+            left = wrong - before + int(np.count_nonzero(owners[bins] != target.owners[bins]))
+            if left >= wrong:
+                raise UpdateRefused("the strategy makes no progress: it never reaches the target")
+            size = float(sizes[bins].sum())
+            steps, epochs, moved, wrong, waited = steps + 1, epochs + gap, moved + len(step), left, 0
+        else:
+            waited += 1
+            if waited > 1000:
+                raise UpdateRefused("the strategy waits for ever: it never reaches the target")
+        total += size
+        largest = max(largest, size)
+        costs.append(EpochCost(0, (base or 0.0) + price * size, int(size), len(step)))
+        if steps > MOST_STEPS:
+            raise UpdateRefused(f"the strategy takes more than {MOST_STEPS} steps")
+    peak = None if base is None else round(base + price * largest, 1)
+    return Rehearsal(moved, int(total), steps, max(epochs - gap, 0) if steps else 0, peak, assumed)
+
+
+def prices(statistics: Statistics) -> tuple[float | None, float, bool]:
+    """What an epoch takes without moves (90 % of them), what a byte costs, and whether that is a guess."""
+    quiet = [one.milliseconds for one in statistics.recent if not one.bins]
+    base = float(np.percentile(quiet, 90)) if quiet else None
+    middle = float(np.median(quiet)) if quiet else 0.0
+    moves = [one for one in statistics.recent if one.bins and one.bytes]
+    if not moves:
+        return base, ASSUMED_PRICE, True
+    price = max(float(np.median([max(m.milliseconds - middle, 0.0) / m.bytes for m in moves])), 1e-9)
+    return base, price, False
+
+
+def _next(draws: Any) -> strategies.Step | None:
+    try:
+        step: strategies.Step | None = next(draws, None)
+        return None if step is None else [(int(bin_), int(worker)) for bin_, worker in step]
+    except SternaError:
+        raise
+    except Exception as error:
+        raise UpdateRefused(f"the strategy raised {error!r}") from error

@@ -1,0 +1,184 @@
+"""A running query seen from another process or machine: through its checkpoint location alone.
+
+Reads manifests and history, and appends to the control stream; it never changes anything else. Whether the query runs at this moment can't be known from
+files: ``Remote.status`` tells when its last epoch ended. What can't be is refused at once, with the same words that the driver would use; what changes
+in between, the driver refuses, and the history says so.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from sterna.configuration import Configuration
+from sterna.control import ControlStream, Entry
+from sterna.engine.checkpoint import DOCUMENT, FORMAT
+from sterna.errors import CheckpointError, InvalidInput, StateError, UpdateRefused
+from sterna.freezing import CLOCKS_APART
+from sterna.history import History
+from sterna.migration import conflicting
+from sterna.rehearsal import rehearse
+from sterna.state.manifest import Manifest, Manifests
+from sterna.state.store import Store
+from sterna.statistics import EpochCost, Heat, Statistics, bin_bytes
+from sterna.targets import Target
+
+
+class Remote:
+    """The query of a checkpoint."""
+
+    def __init__(self, checkpoint: str) -> None:
+        self.store = Store.open(checkpoint)
+        try:
+            document = self.store.read_document(DOCUMENT)
+        except FileNotFoundError:
+            raise CheckpointError(f"{self.store.name('')} is not the checkpoint of a Sterna query") from None
+        if document.get("format") != FORMAT:
+            raise CheckpointError(
+                f"{self.store.name('')} is in format {document.get('format')}, and this version of Sterna reads format {FORMAT}"
+            )
+        self.query = str(document["query"])
+        self.control = ControlStream(self.store)
+        self._manifests = Manifests(self.store)
+
+    def last(self) -> Manifest:
+        """The newest manifest; ``CheckpointError`` if the query has not ended an epoch yet."""
+        for _ in range(3):  # it may be forgotten by the driver between listing and reading
+            epochs = self._manifests.epochs()
+            if not epochs:
+                raise CheckpointError(f"the query of {self.store.name('')} has not ended an epoch yet")
+            try:
+                return self._manifests.read(epochs[-1])
+            except StateError:
+                continue
+        raise CheckpointError(f"the manifests of {self.store.name('')} change faster than they can be read")
+
+    def recent(self) -> list[EpochCost]:
+        """What the retained epochs took."""
+        costs = []
+        for epoch in self._manifests.epochs():
+            try:
+                facts = self._manifests.read(epoch).facts
+            except StateError:
+                continue
+            if "ms" in facts:
+                costs.append(
+                    EpochCost(epoch, facts["ms"], facts["moved_bytes"], facts["moved_bins"], facts["rows"])
+                )
+        return costs
+
+    def statistics(self, operator: str, manifest: Manifest) -> Statistics:
+        """What the manifests tell about an operator."""
+        configuration = manifest.configurations[operator]
+        heat = Heat()
+        heat.learn([{"heat": text} for text in manifest.facts.get("heat", {}).get(operator, [])])
+        return Statistics(
+            bin_bytes(manifest.state[operator], configuration), heat.rows(configuration.bins), self.recent()
+        )
+
+    def status(self) -> dict[str, Any]:
+        """Where everything is, as of the last epoch."""
+        last = self.last()
+        return {
+            "query": self.query,
+            "epoch": last.epoch,
+            "seconds_ago": round(max(0.0, time.time() - last.facts.get("time", time.time())), 1),
+            "epoch_ms": last.facts.get("ms"),
+            "rows": last.facts.get("rows_total", 0),
+            "late": last.facts.get("late_total", 0),
+            "watermark": last.watermarks[0],
+            "pending": last.pending,
+            "migrations": [one.summary(last.configurations) for one in last.migrations if one.active],
+            "operators": {
+                name: {
+                    "bins": c.bins,
+                    "workers": c.workers,
+                    "bins_by_worker": c.owned().tolist(),
+                    "bytes_by_worker": _by_worker(c, bin_bytes(last.state[name], c)),
+                }
+                for name, c in last.configurations.items()
+            },
+        }
+
+    def history(self) -> list[dict[str, Any]]:
+        """All migrations, the oldest first, and what was refused."""
+        found: dict[str, dict[str, Any]] = {}
+        for event in History(self.store).events():
+            if event["kind"] == "migration":
+                found[event["name"]] = {k: v for k, v in event.items() if k != "kind"}
+            elif event["kind"] == "refused":
+                found[event["entry"]["name"]] = {
+                    "name": event["entry"]["name"],
+                    "status": "refused",
+                    "reason": event["reason"],
+                    "started": event["time"],
+                    "started_epoch": event["epoch"],
+                }
+        last = self.last()
+        found |= {one.name: one.summary(last.configurations) for one in last.migrations}
+        return [found[name] for name in sorted(found)]
+
+    def plan(
+        self, target: Target, strategy: Mapping[str, Any], operator: str | None = None
+    ) -> dict[str, Any]:
+        """What a migration would do; changes nothing."""
+        last = self.last()
+        out = {}
+        for name in self._operators(last, operator):
+            statistics = self.statistics(name, last)
+            current = last.configurations[name]
+            wanted = target.resolve(current, statistics)
+            out[name] = {
+                **asdict(rehearse(strategy, current, wanted, statistics)),
+                "workers": [current.workers, wanted.workers],
+                "bins_by_worker": [current.owned().tolist(), wanted.owned().tolist()],
+            }
+        return {"epoch": last.epoch, "strategy": dict(strategy), "target": target.to_json(), "operators": out}
+
+    def apply(self, entry: Entry) -> str:
+        """Asks for a migration, or for something to be done with one; the entry's name."""
+        last = self.last()
+        if entry.target is not None:
+            for name in self._operators(last, entry.operator):
+                entry.target.resolve(last.configurations[name], self.statistics(name, last))
+            busy = conflicting(last.migrations, self._operators(last, entry.operator))
+            if busy is not None and not entry.when and entry.if_busy == "refuse":
+                raise UpdateRefused(
+                    f"migration {busy.name} is under way: cancel it or wait for it, or ask with --if-busy queue or merge"
+                )
+        else:
+            self._check_control(entry, last)
+        ahead = last.facts.get("time", 0.0) - time.time()
+        if ahead > CLOCKS_APART and "wall" in entry.when:
+            raise UpdateRefused(
+                f"clocks disagree: the query's is {ahead:.0f} s ahead of this machine's, so a time of day can't be trusted"
+            )
+        self.control.append(entry)
+        return entry.name
+
+    def _check_control(self, entry: Entry, last: Manifest) -> None:
+        known = {one["name"]: one["status"] for one in self.history()}
+        waiting = {*self.control.names(), *(one["name"] for one in last.pending)}
+        status = known.get(entry.migration or "")
+        if status is None and entry.migration not in waiting:
+            raise UpdateRefused(f"there is no migration {entry.migration!r}")
+        if status not in (None, "running", "paused") and entry.action != "rollback":
+            raise UpdateRefused(f"migration {entry.migration} is over ({status}): nothing to {entry.action}")
+
+    def _operators(self, last: Manifest, operator: str | None) -> list[str]:
+        if operator is None:
+            return list(last.configurations)
+        if operator not in last.configurations:
+            raise InvalidInput(
+                f"operator {operator!r} does not exist; there are {sorted(last.configurations)}"
+            )
+        return [operator]
+
+
+def _by_worker(configuration: Configuration, sizes: Any) -> list[int]:
+    totals = np.bincount(configuration.owners, sizes, configuration.workers)
+    return [round(total) for total in totals.tolist()]

@@ -1,0 +1,141 @@
+"""What is known about the bins and the last epochs of an operator: what strategies and balancing decide by.
+
+Sizes come from the references of the last manifest: the bytes of a run are spread evenly over the hashes that it holds. Heat comes with the
+receipts: how many rows reached each cell of the hash space, a thousand cells at most, on a logarithmic scale, averaged over the last
+epochs. Costs are the durations of the last epochs, with and without moves. Everything here is pure but ``Heat``, which forgets when
+the driver ends and learns again in a few epochs.
+"""
+
+from __future__ import annotations
+
+import base64
+import zlib
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from sterna.configuration import HASHES, Configuration
+from sterna.state.refs import RunRef
+
+Floats = npt.NDArray[np.float64]
+TableRefs = Mapping[str, Sequence[RunRef]]
+
+CELL_BITS = 10
+"""Heat is counted in at most 2^CELL_BITS cells: it must fit into a receipt."""
+
+STEPS_AN_OCTAVE = 8
+FORGETTING = 0.2
+
+
+@dataclass(frozen=True)
+class EpochCost:
+    """How long an epoch took, and what moved in it."""
+
+    epoch: int
+    milliseconds: float
+    bytes: int = 0
+    bins: int = 0
+    rows: int = 0
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """What a strategy may know about one operator.
+
+    Attributes:
+        bytes: for each bin, about how large its state is.
+        rows: for each bin, about how many rows reach it in an epoch.
+        recent: the last epochs, the newest last; it goes on growing while a strategy runs.
+    """
+
+    bytes: Floats
+    rows: Floats
+    recent: Sequence[EpochCost] = field(default_factory=list)
+
+    @classmethod
+    def unknown(cls, bins: int) -> Statistics:
+        """Nothing is known: all bins are alike."""
+        return cls(np.zeros(bins), np.zeros(bins))
+
+
+def bin_bytes(state: Mapping[int, TableRefs], configuration: Configuration) -> Floats:
+    """About how many bytes of state each bin has."""
+    held: dict[str, int] = defaultdict(int)
+    refs = [ref for tables in state.values() for some in tables.values() for ref in some]
+    for ref in refs:
+        held[ref.name] += ref.hi - ref.lo
+    width = HASHES >> configuration.bits
+    # What a bin gets in full is added up through its differences; the two ends of a range get their part at once.
+    change = np.zeros(configuration.bins + 1)
+    parts = np.zeros(configuration.bins + 1)
+    for ref in refs:
+        density = ref.size / held[ref.name]
+        first, last = ref.lo // width, (ref.hi - 1) // width
+        if first == last:
+            parts[first] += density * (ref.hi - ref.lo)
+            continue
+        parts[first] += density * ((first + 1) * width - ref.lo)
+        parts[last] += density * (ref.hi - last * width)
+        change[first + 1] += density * width
+        change[last] -= density * width
+    total: Floats = np.maximum(np.cumsum(change) + parts, 0.0)[:-1]
+    return total
+
+
+def count_cells(hashes: npt.NDArray[np.uint64], bits: int) -> npt.NDArray[np.int64]:
+    """How many hashes fall into each cell."""
+    cells = min(bits, CELL_BITS)
+    if cells == 0:
+        return np.array([len(hashes)])
+    return np.bincount((hashes >> np.uint64(64 - cells)).astype(np.int64), minlength=1 << cells)
+
+
+def encode_heat(counts: npt.NDArray[np.int64]) -> str:
+    """Counts as a short text: the logarithm of each, to a ninth, compressed."""
+    levels = np.round(np.log2(counts.astype(np.float64) + 1) * STEPS_AN_OCTAVE)
+    packed = zlib.compress(np.minimum(levels, 255).astype(np.uint8).tobytes(), 1)
+    return base64.b85encode(packed).decode()
+
+
+def decode_heat(text: str) -> Floats:
+    """The counts, about; ``ValueError`` if it is no such text."""
+    try:
+        levels = np.frombuffer(zlib.decompress(base64.b85decode(text)), np.uint8)
+    except zlib.error as error:
+        raise ValueError(f"this is no count of rows: {error}") from error
+    return np.asarray(np.exp2(levels / STEPS_AN_OCTAVE) - 1, np.float64)
+
+
+class Heat:
+    """The rows an epoch of each cell, averaged over the last epochs."""
+
+    def __init__(self) -> None:
+        self._cells: Floats | None = None
+
+    def learn(self, receipts: Iterable[Mapping[str, Any]]) -> None:
+        """Takes in the receipts of one operator and epoch."""
+        seen = [decode_heat(receipt["heat"]) for receipt in receipts if "heat" in receipt]
+        if not seen:
+            return
+        total = sum(spread(cells, max(len(one) for one in seen)) for cells in seen)
+        assert not isinstance(total, int)
+        if self._cells is None or len(self._cells) != len(total):
+            self._cells = total
+        else:
+            self._cells = (1 - FORGETTING) * self._cells + FORGETTING * total
+
+    def rows(self, bins: int) -> Floats:
+        """About how many rows an epoch each bin gets."""
+        return np.zeros(bins) if self._cells is None else spread(self._cells, bins)
+
+
+def spread(cells: Floats, bins: int) -> Floats:
+    """The same amounts over another number of bins, both powers of two."""
+    if bins >= len(cells):
+        factor = bins // len(cells)
+        return np.repeat(cells, factor) / factor
+    return np.asarray(cells.reshape(bins, -1).sum(axis=1))

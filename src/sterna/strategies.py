@@ -1,0 +1,321 @@
+"""How the difference between two configurations is cut into steps.
+
+A *strategy* is a function of (current configuration, target, statistics) that yields steps: lists of (bin, worker). The engine draws a step when
+the one before is committed, so a strategy may look at what the last steps have cost. It is called again, with the configuration as it is
+by then, after a restart. An empty step waits for an epoch; a step that brings no bin closer to its target ends the migration.
+
+The strategies here differ in how much they move at a time: everything (``all_at_once``), some bins (``batched``, ``fluid``), one bin for each sender
+and receiver (``matched``), or as many bytes as keep epochs within a latency (``paced``). All take ``order`` (which bins go first) and ``gap`` (epochs
+between two steps, in which queued input drains). A function of your own is given a name with ``register``, by which a
+restarted query finds it again.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import defaultdict, deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from sterna.configuration import Configuration
+from sterna.durations import seconds
+from sterna.errors import InvalidInput
+from sterna.matching import matchings
+from sterna.statistics import EpochCost, Statistics
+
+Step = list[tuple[int, int]]
+ORDERS = ("as_given", "hottest", "coldest", "largest")
+
+
+class Strategy(Protocol):
+    """How to move."""
+
+    def __call__(
+        self, current: Configuration, target: Configuration, statistics: Statistics
+    ) -> Iterator[Step]:
+        """The steps, drawn one by one."""
+
+
+@dataclass(frozen=True)
+class Ordered:
+    """What all strategies have: which bins go first, and how many epochs lie between two steps."""
+
+    order: str = "as_given"
+    gap: int = 0
+
+    def __post_init__(self) -> None:
+        if self.order not in ORDERS:
+            raise InvalidInput(f"order {self.order!r} does not exist; there are {', '.join(ORDERS)}")
+        _whole("gap", self.gap, 0)
+
+    def moving(
+        self, current: Configuration, target: Configuration, statistics: Statistics
+    ) -> npt.NDArray[np.int64]:
+        """The bins that are not where they should be, in the order in which they go."""
+        bins = np.flatnonzero(current.owners != target.owners)
+        if self.order == "as_given":
+            return bins
+        key = {"hottest": -statistics.rows, "coldest": statistics.rows, "largest": -statistics.bytes}[
+            self.order
+        ]
+        return bins[np.argsort(key[bins], kind="stable")]
+
+
+@dataclass(frozen=True)
+class AllAtOnce(Ordered):
+    """Everything in one step."""
+
+    def __call__(
+        self, current: Configuration, target: Configuration, statistics: Statistics
+    ) -> Iterator[Step]:
+        """One step."""
+        yield _step(self.moving(current, target, statistics), target)
+
+
+@dataclass(frozen=True)
+class Batched(Ordered):
+    """``size`` bins a step."""
+
+    size: int = 1
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _whole("the number of bins a step", self.size, 1)
+
+    def __call__(
+        self, current: Configuration, target: Configuration, statistics: Statistics
+    ) -> Iterator[Step]:
+        """Some bins at a time."""
+        bins = self.moving(current, target, statistics)
+        for start in range(0, len(bins), self.size):
+            yield _step(bins[start : start + self.size], target)
+
+
+@dataclass(frozen=True)
+class Matched(Ordered):
+    """In a step each worker sends at most one bin and receives at most one, in as few steps as that allows.
+
+    Workers are the nodes of a graph, senders on one side and receivers on the other, and every moving bin is an edge. An edge colouring with as
+    many colours as the largest degree (König) is a schedule of that many steps.
+    """
+
+    def __call__(
+        self, current: Configuration, target: Configuration, statistics: Statistics
+    ) -> Iterator[Step]:
+        """One matching at a time."""
+        waiting: dict[tuple[int, int], deque[int]] = defaultdict(deque)
+        for bin_ in self.moving(current, target, statistics).tolist():
+            waiting[int(current.owners[bin_]), int(target.owners[bin_])].append(bin_)
+        counts = {pair: len(bins) for pair, bins in waiting.items()}
+        for pairs in matchings(counts):
+            yield [(waiting[pair].popleft(), pair[1]) for pair in pairs]
+
+
+@dataclass(frozen=True)
+class Paced(Ordered):
+    """As many bytes a step as keep the epoch within a latency, or a fixed number of bytes.
+
+    The cost of a byte is learnt from the last moves, and what an epoch takes without moves from the last quiet ones. It begins with one bin, at most
+    doubles from step to step, halves and waits for an epoch after one that took too long, and moves a bin at least every ``PATIENCE``
+    epochs however busy the query is: it always ends.
+
+    Attributes:
+        latency: milliseconds that an epoch may take.
+        bytes_per_epoch: or so many bytes.
+    """
+
+    latency: float | None = None
+    bytes_per_epoch: int | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if (self.latency is None) == (self.bytes_per_epoch is None):
+            raise InvalidInput("paced takes either latency or bytes_per_epoch")
+        for name in ("latency", "bytes_per_epoch"):
+            value = getattr(self, name)
+            if value is not None and not (isinstance(value, int | float) and 0 < value < math.inf):
+                raise InvalidInput(f"{name} must be a positive number, not {value!r}")
+
+    def __call__(
+        self, current: Configuration, target: Configuration, statistics: Statistics
+    ) -> Iterator[Step]:
+        """Adapts from step to step."""
+        bins = self.moving(current, target, statistics)
+        sizes = np.cumsum(np.maximum(statistics.bytes[bins], 1.0))
+        pace = _Pace(self.latency, self.bytes_per_epoch)
+        at = 0
+        while at < len(bins):
+            allowance = pace.allowance(statistics.recent)
+            if allowance is None:
+                yield []
+                continue
+            before = sizes[at - 1] if at else 0.0
+            stop = max(at + 1, int(np.searchsorted(sizes, before + allowance, "right")))
+            yield _step(bins[at:stop], target)
+            at = stop
+
+
+PATIENCE = 8
+SAFETY = 0.85
+WINDOW = 32
+
+
+class _Pace:
+    """How many bytes may move in the next epoch."""
+
+    def __init__(self, latency: float | None, fixed: int | None) -> None:
+        self._latency, self._fixed = latency, fixed
+        self._allowance = 0.0  # at first one bin, whatever its size
+        self._idle = 0
+
+    def allowance(self, recent: Sequence[EpochCost]) -> float | None:
+        """The bytes; ``None`` to wait for an epoch."""
+        if self._latency is None:
+            return float(self._fixed or 0)
+        epochs = list(recent)[-4 * WINDOW :]
+        quiet = [e.milliseconds for e in epochs if not e.bins][-WINDOW:]
+        moved = [e for e in epochs if e.bins][-8:]
+        if epochs and epochs[-1].milliseconds > self._latency and self._idle < PATIENCE:
+            self._idle += 1
+            if self._idle == 1 and epochs[-1].bins:
+                self._allowance /= 2
+            return None
+        waited, self._idle = self._idle, 0
+        base = float(np.percentile(quiet, 90)) if quiet else 0.0
+        room = self._latency * SAFETY - base
+        if not moved or room <= 0 or waited >= PATIENCE:
+            return self._kept(0.0)
+        middle = float(np.median(quiet)) if quiet else 0.0
+        prices = [max(e.milliseconds - middle, 0.0) / max(e.bytes, 1) for e in moved]
+        price = max(float(np.percentile(prices, 75)), 1e-9)
+        return self._kept(min(room / price, max(2 * self._allowance, 2.0 * max(e.bytes for e in moved))))
+
+    def _kept(self, allowance: float) -> float:
+        self._allowance = allowance
+        return allowance
+
+
+def all_at_once(*, order: str = "as_given") -> AllAtOnce:
+    """Everything in one step: the shortest migration, and the longest epoch."""
+    return AllAtOnce(order)
+
+
+def fluid(*, order: str = "as_given", gap: int = 0) -> Batched:
+    """One bin a step."""
+    return Batched(order, gap, 1)
+
+
+def batched(n: int, *, order: str = "as_given", gap: int = 0) -> Batched:
+    """``n`` bins a step."""
+    return Batched(order, gap, n)
+
+
+def matched(*, order: str = "as_given", gap: int = 0) -> Matched:
+    """In a step each worker sends at most one bin and receives at most one."""
+    return Matched(order, gap)
+
+
+def paced(
+    *,
+    latency: float | str | None = None,
+    bytes_per_epoch: int | None = None,
+    order: str = "as_given",
+    gap: int = 0,
+) -> Paced:
+    """As many bytes an epoch as keep it within a latency (seconds, or text such as ``"200 ms"``), or a fixed number of bytes."""
+    if latency is not None:
+        latency = seconds(latency) * 1e3
+    return Paced(order, gap, latency, bytes_per_epoch)
+
+
+_BUILT_IN: dict[str, type[Ordered]] = {
+    "all_at_once": AllAtOnce,
+    "batched": Batched,
+    "matched": Matched,
+    "paced": Paced,
+}
+_OWN: dict[str, Strategy] = {}
+
+
+def register(name: str) -> Callable[[Strategy], Strategy]:
+    """Gives a strategy of your own a name, under which migrations find it, also after a restart."""
+    if name in _BUILT_IN or name == "fluid" or not re.fullmatch(r"[A-Za-z_][\w-]*", name):
+        raise InvalidInput(f"a strategy of your own can't be called {name!r}")
+
+    def keep(strategy: Strategy) -> Strategy:
+        _OWN[name] = strategy
+        return strategy
+
+    return keep
+
+
+def to_json(strategy: Strategy) -> dict[str, Any]:
+    """How a strategy is written down in the control stream."""
+    for name, kind in _BUILT_IN.items():
+        if isinstance(strategy, kind):
+            given = {
+                k: v
+                for k, v in vars(strategy).items()
+                if v not in (None, "as_given") and (k, v) != ("gap", 0)
+            }
+            return {"name": name, **given}
+    for name, own in _OWN.items():
+        if own is strategy:
+            return {"name": name}
+    raise InvalidInput(
+        f"{strategy!r} has no name: decorate it with @sterna.strategies.register('name'), so that a restarted query finds it again"
+    )
+
+
+def from_json(data: Mapping[str, Any]) -> Strategy:
+    """The inverse of ``to_json``; ``InvalidInput`` if there is no such strategy."""
+    options = dict(data)
+    name = options.pop("name", None)
+    if name == "fluid":
+        name, options = "batched", {**options, "size": 1}
+    if name in _OWN:
+        return _OWN[name]
+    if name not in _BUILT_IN:
+        raise InvalidInput(
+            f"there is no strategy {name!r}; there are {', '.join(sorted([*_BUILT_IN, 'fluid', *_OWN]))}"
+        )
+    try:
+        return _BUILT_IN[name](**options)  # type: ignore[return-value]
+    except TypeError as error:
+        raise InvalidInput(f"strategy {name!r} does not take {sorted(options)}: {error}") from error
+
+
+def built_in(data: Mapping[str, Any]) -> bool:
+    """Whether it is one of ours, which always reach the target."""
+    return data.get("name") in {*_BUILT_IN, "fluid"}
+
+
+def describe(data: Mapping[str, Any]) -> str:
+    """A strategy in a few words.
+
+    >>> describe({"name": "batched", "size": 16})
+    'batched(16)'
+    """
+    options = {k: v for k, v in data.items() if k != "name"}
+    if data["name"] == "batched":
+        size = options.pop("size", 1)
+        name, first = ("fluid", []) if size == 1 else ("batched", [str(size)])
+    else:
+        name, first = str(data["name"]), []
+    if "latency" in options:
+        options["latency"] = f"{options['latency']:g} ms"
+    return f"{name}({', '.join([*first, *(f'{k}={v}' for k, v in options.items())])})"
+
+
+def _step(bins: npt.NDArray[np.int64], target: Configuration) -> Step:
+    return list(zip(bins.tolist(), target.owners[bins].tolist(), strict=True))
+
+
+def _whole(what: str, value: Any, least: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise InvalidInput(f"{what} must be a whole number from {least} on, not {value!r}")

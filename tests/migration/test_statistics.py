@@ -1,0 +1,122 @@
+"""Sizes, heat, balance, and distributions of durations."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sterna.configuration import Configuration, moves
+from sterna.spread import Spread
+from sterna.state.refs import RunRef
+from sterna.statistics import Heat, Statistics, bin_bytes, count_cells, decode_heat, encode_heat, spread
+from sterna.targets import balance
+
+EDGES = st.lists(st.integers(0, 2**64), min_size=2, max_size=2, unique=True).map(sorted)
+
+
+def ref(name, lo, hi, size):
+    return RunRef(name, lo, hi, 0, 0, 10, size, 0, False, None, None)
+
+
+@given(st.lists(st.tuples(EDGES, st.integers(1, 10**9)), min_size=1, max_size=8), st.integers(0, 10))
+def test_the_bytes_of_all_bins_are_the_bytes_of_all_runs(runs, bits):
+    refs = [ref(str(i), lo, hi, size) for i, ((lo, hi), size) in enumerate(runs)]
+    sizes = bin_bytes({0: {"state": refs}}, Configuration.initial(1 << bits, 1))
+    assert len(sizes) == 1 << bits
+    assert sizes.sum() == pytest.approx(sum(size for _, size in runs), rel=1e-6)
+    assert (sizes >= 0).all()
+
+
+def test_bytes_are_where_the_hashes_are():
+    quarter = 2**62
+    refs = [ref("a", 0, 2 * quarter, 100), ref("b", quarter, 2 * quarter, 30)]
+    sizes = bin_bytes({0: {"state": refs[:1]}, 1: {"state": refs[1:]}}, Configuration.initial(4, 2))
+    assert sizes.tolist() == pytest.approx([50, 80, 0, 0])
+
+
+def test_a_run_that_was_parted_is_counted_once():
+    half = 2**63
+    sizes = bin_bytes(
+        {0: {"s": [ref("a", 0, half, 100)]}, 1: {"s": [ref("a", half, 2 * half, 100)]}},
+        Configuration.initial(2, 2),
+    )
+    assert sizes.tolist() == pytest.approx([50, 50])
+
+
+@given(st.lists(st.integers(0, 10**9), min_size=1, max_size=64))
+def test_heat_survives_a_receipt_to_a_tenth(counts):
+    back = decode_heat(encode_heat(np.array(counts)))
+    assert back.tolist() == pytest.approx(counts, rel=0.1, abs=0.2)
+
+
+def test_heat_fits_into_a_receipt():
+    random = np.random.default_rng(1)
+    text = encode_heat(count_cells(random.integers(0, 2**64, 10**6, np.uint64), 20))
+    assert len(text) < 2000
+
+
+def test_no_text_of_heat():
+    with pytest.raises(ValueError, match="no count"):
+        decode_heat("00000000")
+
+
+def test_heat_is_an_average_and_follows_the_number_of_bins():
+    heat = Heat()
+    assert heat.rows(4).tolist() == [0, 0, 0, 0]
+    heat.learn([{"heat": encode_heat(np.array([8, 0]))}, {"heat": encode_heat(np.array([0, 16]))}, {}])
+    assert heat.rows(4).tolist() == pytest.approx([4, 4, 8, 8], rel=0.1)
+    assert heat.rows(1).tolist() == pytest.approx([24], rel=0.1)
+    for _ in range(40):
+        heat.learn([{"heat": encode_heat(np.array([0, 32]))}])
+    assert heat.rows(2).tolist() == pytest.approx([0, 32], rel=0.1, abs=0.5)
+    heat.learn([])
+    assert heat.rows(2)[1] > 0
+
+
+@given(st.lists(st.floats(0, 1e6), min_size=16, max_size=16), st.integers(0, 8))
+def test_spreading_keeps_the_sum(cells, bits):
+    assert spread(np.array(cells), 1 << bits).sum() == pytest.approx(sum(cells))
+
+
+@given(
+    st.integers(1, 8),
+    st.lists(st.floats(0, 1000), min_size=64, max_size=64),
+    st.lists(st.integers(0, 7), min_size=64, max_size=64),
+)
+def test_balancing_never_makes_it_worse_and_has_nothing_to_do_the_second_time(workers, load, owners):
+    current = Configuration(6, workers, np.array(owners, np.int32) % workers)
+    known = Statistics(np.zeros(64), np.array(load))
+    after = balance().resolve(current, known)
+    weight = np.array(load) if sum(load) > 0 else np.ones(64)
+    before_most, after_most = (np.bincount(c.owners, weight, workers).max() for c in (current, after))
+    assert after_most <= before_most + 1e-6
+    assert balance().resolve(after, known) == after
+
+
+def test_balancing_by_what_is_known():
+    current = Configuration.initial(8, 2)
+    hot = Statistics(np.zeros(8), np.array([4.0, 4, 4, 4, 0, 0, 0, 0]))
+    assert np.bincount(balance().resolve(current, hot).owners, hot.rows, 2).tolist() == [8, 8]
+    large = Statistics(np.array([4.0, 4, 4, 4, 0, 0, 0, 0]), np.zeros(8))
+    assert np.bincount(balance().resolve(current, large).owners, large.bytes, 2).tolist() == [8, 8]
+    lopsided = Configuration(3, 2, np.zeros(8, np.int32))
+    even = balance().resolve(lopsided)
+    assert even.owned().tolist() == [4, 4]
+    assert len(moves(lopsided, even)) >= 1
+
+
+@given(st.lists(st.floats(0.02, 1e5), min_size=1, max_size=200), st.floats(1, 100))
+def test_percentiles_are_right_to_two_percent_and_never_too_good(durations, percent):
+    some = Spread.of(durations)
+    exact = float(np.percentile(durations, percent, method="inverted_cdf"))
+    found = some.percentile(percent)
+    assert exact * (1 - 1e-9) <= found <= max(exact * 1.0201, exact + 1e-9)
+    assert Spread.from_json(some.to_json()) == some
+    assert some.summary()["max_ms"] == round(max(durations), 1)
+
+
+def test_no_durations():
+    assert Spread().percentile(50) is None
+    assert Spread().summary() == {"epochs": 0}

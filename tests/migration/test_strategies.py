@@ -1,0 +1,190 @@
+"""Strategies: every one leads to the target, in steps as it promises."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sterna import strategies
+from sterna.configuration import Configuration
+from sterna.errors import InvalidInput
+from sterna.matching import matchings
+from sterna.statistics import EpochCost, Statistics
+
+COUNTS = st.dictionaries(st.tuples(st.integers(0, 9), st.integers(0, 9)), st.integers(1, 9), max_size=30)
+
+
+@st.composite
+def journeys(draw):
+    """Two configurations of one number of bins, and what is known about the bins."""
+    bits = draw(st.integers(0, 6))
+    workers = draw(st.tuples(st.integers(1, 8), st.integers(1, 8)))
+    owners = [
+        np.array(draw(st.lists(st.integers(0, w - 1), min_size=1 << bits, max_size=1 << bits)), np.int32)
+        for w in workers
+    ]
+    sizes = draw(st.lists(st.floats(0, 1e6), min_size=1 << bits, max_size=1 << bits))
+    heat = draw(st.lists(st.floats(0, 1e6), min_size=1 << bits, max_size=1 << bits))
+    known = Statistics(np.array(sizes), np.array(heat), [])
+    return Configuration(bits, workers[0], owners[0]), Configuration(bits, workers[1], owners[1]), known
+
+
+ANY = st.one_of(
+    st.builds(strategies.all_at_once),
+    st.builds(strategies.batched, st.integers(1, 9), order=st.sampled_from(strategies.ORDERS)),
+    st.builds(strategies.matched, order=st.sampled_from(strategies.ORDERS)),
+    st.builds(strategies.paced, bytes_per_epoch=st.integers(1, 10**6)),
+    st.builds(strategies.paced, latency=st.floats(0.001, 1), order=st.sampled_from(strategies.ORDERS)),
+)
+
+
+def walk(strategy, current, target, known):
+    """The steps, and the owners after them; the query tells what each step took."""
+    owners = current.owners.copy()
+    steps = []
+    for step in strategy(current, target, known):
+        for bin_, worker in step:
+            assert owners[bin_] != worker
+            owners[bin_] = worker
+        size = int(sum(known.bytes[bin_] for bin_, _ in step))
+        known.recent.append(EpochCost(len(steps), 50 + size / 1e4, size, len(step)))
+        steps.append(step)
+        assert len(steps) < 2000
+    return steps, owners
+
+
+@given(journeys(), ANY)
+def test_every_strategy_reaches_the_target_and_moves_nothing_twice(journey, strategy):
+    current, target, known = journey
+    steps, owners = walk(strategy, current, target, known)
+    assert owners.tolist() == target.owners.tolist()
+    moved = [bin_ for step in steps for bin_, _ in step]
+    assert sorted(moved) == np.flatnonzero(current.owners != target.owners).tolist()
+
+
+@given(journeys(), st.integers(1, 9))
+def test_a_batch_has_no_more_bins_than_it_was_told(journey, size):
+    current, target, known = journey
+    steps, _ = walk(strategies.batched(size), current, target, known)
+    assert all(len(step) == size for step in steps[:-1])
+    assert all(1 <= len(step) <= size for step in steps)
+
+
+@given(journeys())
+def test_matched_uses_each_worker_once_a_step_and_as_few_steps_as_that_allows(journey):
+    current, target, known = journey
+    steps, _ = walk(strategies.matched(), current, target, known)
+    moving = np.flatnonzero(current.owners != target.owners)
+    for step in steps:
+        senders = [int(current.owners[bin_]) for bin_, _ in step]
+        receivers = [worker for _, worker in step]
+        assert len(set(senders)) == len(senders)
+        assert len(set(receivers)) == len(receivers)
+    sent = Counter(current.owners[moving].tolist())
+    received = Counter(target.owners[moving].tolist())
+    assert len(steps) == max([*sent.values(), *received.values()], default=0)
+
+
+@given(COUNTS)
+def test_matchings_use_up_all_edges_in_as_many_rounds_as_the_largest_degree(counts):
+    rounds = list(matchings(counts))
+    used = Counter(pair for pairs in rounds for pair in pairs)
+    assert used == Counter(counts)
+    degrees = Counter()
+    for (sender, receiver), count in counts.items():
+        degrees["from", sender] += count
+        degrees["to", receiver] += count
+    assert len(rounds) == max(degrees.values(), default=0)
+
+
+def test_large_graphs_are_quick_enough():
+    random = np.random.default_rng(1)
+    pairs = random.integers(0, 64, (1 << 16, 2))
+    counts = Counter(map(tuple, pairs[pairs[:, 0] != pairs[:, 1]].tolist()))
+    rounds = sum(1 for _ in matchings(counts))
+    assert rounds >= (1 << 16) // 64 - 100
+
+
+@pytest.mark.parametrize(
+    ("order", "first"), [("hottest", 3), ("coldest", 1), ("largest", 2), ("as_given", 0)]
+)
+def test_the_order_is_kept(order, first):
+    known = Statistics(np.array([2.0, 1, 9, 3]), np.array([5.0, 1, 2, 8]))
+    current, target = Configuration.initial(4, 1), Configuration(2, 2, np.ones(4, np.int32))
+    for strategy in (strategies.fluid(order=order), strategies.matched(order=order)):
+        assert next(iter(strategy(current, target, known))) == [(first, 1)]
+
+
+@settings(max_examples=30)
+@given(st.floats(0.2, 3.0), st.floats(1e-6, 1e-3), st.integers(0, 10**6))
+def test_paced_ends_within_its_latency_once_it_knows_the_price(load, price, seed):
+    """A query whose epochs take 100 ms, more or less, and moves that cost something a byte."""
+    random = np.random.default_rng(seed)
+    current, target = Configuration.initial(256, 1), Configuration(8, 2, np.ones(256, np.int32))
+    known = Statistics(np.full(256, 10_000.0), np.zeros(256), [])
+    known.recent.extend(EpochCost(i, 100 * random.normal(1, 0.05)) for i in range(32))
+    latency = 100 * (1 + load)
+    took = []
+    for step in strategies.paced(latency=latency / 1e3)(current, target, known):
+        size = 10_000 * len(step)
+        took.append(100 * random.normal(1, 0.05) + price * size)
+        known.recent.append(EpochCost(len(took), took[-1], size, len(step)))
+        assert len(took) <= 256 * (strategies.PATIENCE + 1)
+    too_long = [one for one in took if one > max(latency, 120 + price * 10_000)]
+    assert len(too_long) <= max(4, len(took) // 20)
+
+
+def test_paced_backs_off_while_epochs_are_too_long_but_never_starves():
+    current, target = Configuration.initial(16, 1), Configuration(4, 2, np.ones(16, np.int32))
+    known = Statistics(np.full(16, 1000.0), np.zeros(16), [EpochCost(i, 500.0) for i in range(10)])
+    sizes = []
+    for step in strategies.paced(latency="200 ms")(current, target, known):
+        sizes.append(len(step))
+        known.recent.append(EpochCost(len(sizes), 500.0, 1000 * len(step), len(step)))
+    assert sum(sizes) == 16
+    assert set(sizes) == {0, 1}
+    assert len(sizes) == 16 * (strategies.PATIENCE + 1)
+
+
+@given(ANY)
+def test_a_strategy_survives_being_written_down(strategy):
+    again = strategies.from_json(strategies.to_json(strategy))
+    assert again == strategy
+    assert strategies.describe(strategies.to_json(strategy)).endswith(")")
+
+
+def test_one_of_your_own():
+    @strategies.register("backwards")
+    def backwards(current, target, statistics):
+        for bin_ in reversed(np.flatnonzero(current.owners != target.owners).tolist()):
+            yield [(bin_, int(target.owners[bin_]))]
+
+    assert strategies.to_json(backwards) == {"name": "backwards"}
+    assert strategies.from_json({"name": "backwards"}) is backwards
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        (lambda: strategies.batched(0), "from 1 on"),
+        (lambda: strategies.batched(True), "whole number"),
+        (lambda: strategies.fluid(order="random"), "as_given, hottest"),
+        (lambda: strategies.fluid(gap=-1), "gap"),
+        (strategies.paced, "either latency or bytes_per_epoch"),
+        (lambda: strategies.paced(latency=1, bytes_per_epoch=1), "either"),
+        (lambda: strategies.paced(latency=0), "positive"),
+        (lambda: strategies.paced(bytes_per_epoch=-5), "positive"),
+        (lambda: strategies.paced(latency="soon"), "not a duration"),
+        (lambda: strategies.register("fluid"), "can't be called"),
+        (lambda: strategies.to_json(lambda *_: iter([])), "register"),
+        (lambda: strategies.from_json({"name": "nobody"}), "there is no strategy 'nobody'"),
+        (lambda: strategies.from_json({"name": "matched", "speed": 9}), "does not take"),
+    ],
+)
+def test_what_is_wrong_is_named(wrong, words):
+    with pytest.raises(InvalidInput, match=words):
+        wrong()

@@ -1,0 +1,374 @@
+"""Migrations in several steps: handles, control, restarts, conflicts, and what is refused."""
+
+from __future__ import annotations
+
+import json
+import os
+
+import numpy as np
+import pytest
+
+from sterna import strategies
+from sterna.control import DIRECTORY, LARGEST, Entry, new_name
+from sterna.errors import InvalidInput, SternaError, UpdateRefused
+from sterna.migration import SETTLING
+from sterna.targets import balance, bins, rescale
+from twin.small import adding, chain, counts, rows, totals
+
+ROWS = rows(*range(40))
+
+
+def moving(twin, strategy, target=None, **options):
+    """A migration, after one epoch of it."""
+    handle = twin.handle(twin.migrate(rescale(1) if target is None else target, strategy, **options))
+    twin.epoch(ROWS)
+    return handle
+
+
+@pytest.fixture
+def twin(start):
+    twin = start(counts(), bins=16, workers=2)
+    twin.epoch(ROWS)
+    return twin
+
+
+def owners(twin, operator="counts"):
+    return twin.coordinator.last.configurations[operator].owners.tolist()
+
+
+@pytest.mark.parametrize(
+    ("strategy", "steps"),
+    [
+        (strategies.all_at_once(), 1),
+        (strategies.fluid(), 8),
+        (strategies.batched(3), 3),
+        (strategies.matched(), 8),
+        (strategies.paced(bytes_per_epoch=10**9), 1),
+    ],
+)
+def test_a_migration_takes_as_many_steps_as_its_strategy_says(twin, strategy, steps):
+    outcome = moving(twin, strategy).wait()
+    assert (outcome["status"], outcome["steps"], outcome["bins"]) == ("done", steps, 8)
+    assert outcome["bytes"] > 0
+    assert outcome["latency"]["before"]["epochs"] == 1
+    assert outcome["latency"]["during"]["epochs"] == steps
+    assert twin.coordinator.last.configurations["counts"].workers == 1
+    moved = [event for event in twin.coordinator.history.events() if event["kind"] == "moved"]
+    assert sum(event["bins"] for event in moved) == 8
+
+
+def test_a_gap_leaves_epochs_between_steps(twin):
+    handle = moving(twin, strategies.batched(4, gap=2))
+    handle.wait()
+    moved = [event["epoch"] for event in twin.coordinator.history.events() if event["kind"] == "moved"]
+    assert moved == [1, 4]
+
+
+def test_new_workers_are_there_from_the_first_step_and_old_ones_until_the_last(twin):
+    handle = moving(twin, strategies.fluid(), rescale(4))
+    assert twin.coordinator.last.configurations["counts"].workers == 4
+    handle.wait()
+    handle = moving(twin, strategies.fluid(), rescale(2))
+    assert twin.coordinator.last.configurations["counts"].workers == 4
+    handle.wait()
+    assert twin.coordinator.last.configurations["counts"].workers == 2
+
+
+def test_progress(twin):
+    handle = twin.handle(twin.migrate(rescale(1), strategies.fluid()))
+    assert handle.progress() == {"name": handle.name, "status": "waiting"}
+    twin.epoch(ROWS)
+    found = handle.progress()
+    assert (found["status"], found["bins"], found["bins_left"], found["steps"]) == ("running", 1, 7, 1)
+    assert found["estimated_end"] is not None
+    assert handle.name in repr(handle)
+    assert not handle.done
+
+
+def test_pause_and_resume(twin):
+    handle = moving(twin, strategies.fluid())
+    handle.pause()
+    for _ in range(3):
+        twin.epoch(ROWS)
+    assert (handle.status, handle.progress()["bins"]) == ("paused", 1)
+    assert not twin.coordinator.wants_epoch()
+    handle.resume()
+    assert handle.wait()["status"] == "done"
+
+
+def test_cancel_stays_where_it_is(twin):
+    handle = moving(twin, strategies.fluid())
+    here = owners(twin)
+    handle.cancel()
+    twin.epoch(ROWS)
+    assert handle.wait()["status"] == "cancelled"
+    assert owners(twin) == here
+    assert set(totals(twin).values()) == {3}
+
+
+def test_rollback_moves_back(twin):
+    before = owners(twin)
+    handle = moving(twin, strategies.batched(3))
+    assert owners(twin) != before
+    handle.rollback()
+    assert handle.wait()["status"] == "rolled back"
+    assert owners(twin) == before
+    assert twin.coordinator.last.configurations["counts"].workers == 2
+    assert set(totals(twin).values()) == {twin.coordinator.last.facts["rows_total"] // 40}
+
+
+def test_rollback_of_what_is_done(twin):
+    before = owners(twin)
+    handle = moving(twin, strategies.all_at_once())
+    assert handle.wait()["status"] == "done"
+    handle.rollback()
+    twin.epoch(ROWS)
+    assert handle.wait()["status"] == "rolled back"
+    assert owners(twin) == before
+
+
+def test_control_of_what_is_over_is_refused(twin):
+    handle = moving(twin, strategies.all_at_once())
+    for act in (handle.cancel, handle.pause, handle.resume):
+        with pytest.raises(UpdateRefused, match="is over \\(done\\): nothing to"):
+            act()
+    with pytest.raises(UpdateRefused, match="no migration 'nobody'"):
+        twin.handle("nobody").cancel()
+    with pytest.raises(UpdateRefused, match="no migration 'nobody'"):
+        twin.handle("nobody").progress()
+
+
+def test_a_restart_goes_on_where_it_was(start):
+    flow = counts()
+    twin = start(flow, bins=16, workers=2)
+    twin.epoch(ROWS)
+    handle = moving(twin, strategies.matched())
+    twin.epoch(ROWS)
+    twin.close()
+    again = start(flow, bins=16, workers=2)
+    handle = again.handle(handle.name)
+    assert handle.progress()["bins"] == 2
+    outcome = handle.wait()
+    assert (outcome["status"], outcome["steps"], outcome["bins"]) == ("done", 8, 8)
+    assert set(totals(again).values()) == {3}
+
+
+def test_the_history_has_the_epochs_after_it(twin):
+    handle = moving(twin, strategies.all_at_once())
+    for _ in range(SETTLING + 2):
+        twin.epoch(ROWS)
+    assert twin.coordinator.last.migrations == []
+    found = handle.progress()
+    assert found["latency"]["after"]["epochs"] == SETTLING
+    assert found["latency"]["during"]["epochs"] == 1
+    assert found["ended_epoch"] == found["started_epoch"]
+    assert found["strategy"] == {"name": "all_at_once"}
+    assert found["operators"]["counts"] == {
+        "from": {"bins": 16, "workers": 2},
+        "to": {"bins": 16, "workers": 1},
+    }
+
+
+def test_operators_are_taken_one_after_the_other(start):
+    twin = start(chain(adding), bins=8, workers=2)
+    twin.epoch(ROWS)
+    handle = moving(twin, strategies.batched(2))
+    assert [len(set(owners(twin, name))) for name in ("first", "second")] == [2, 2]
+    handle.wait()
+    moved = [(e["operator"], e["epoch"]) for e in twin.coordinator.history.events() if e["kind"] == "moved"]
+    assert moved == [("first", 1), ("first", 2), ("second", 3), ("second", 4)]
+
+
+# Two at a time
+
+
+def test_a_second_one_is_refused(twin):
+    moving(twin, strategies.fluid())
+    with pytest.raises(UpdateRefused, match="is under way: cancel it or wait for it"):
+        twin.migrate(rescale(3))
+    later = twin.migrate(rescale(3), at=3)
+    twin.epoch(ROWS)
+    twin.epoch(ROWS)
+    assert "is under way" in twin.handle(later).progress()["reason"]
+    with pytest.raises(UpdateRefused, match="refused"):
+        twin.handle(later).wait()
+
+
+def test_a_second_one_waits(twin):
+    first = moving(twin, strategies.fluid())
+    second = twin.handle(twin.migrate(rescale(3), strategies.fluid(), if_busy="queue"))
+    twin.epoch(ROWS)
+    assert (first.status, second.status) == ("running", "waiting")
+    second.wait()
+    assert first.progress()["ended_epoch"] <= second.progress()["started_epoch"]
+    assert twin.coordinator.last.configurations["counts"].workers == 3
+
+
+def test_a_second_one_takes_over(twin):
+    first = moving(twin, strategies.fluid())
+    second = twin.handle(twin.migrate({0: 0, 15: 0, 3: 0}, strategies.batched(2), if_busy="merge"))
+    twin.epoch(ROWS)
+    assert first.status == "merged"
+    second.wait()
+    assert set(owners(twin)) == {0}
+
+
+def test_another_number_of_bins_takes_over(twin):
+    moving(twin, strategies.fluid())
+    twin.handle(twin.migrate(bins(64), strategies.matched(), if_busy="merge")).wait()
+    configuration = twin.coordinator.last.configurations["counts"]
+    assert (configuration.bins, configuration.workers) == (64, 1)
+    assert len(totals(twin)) == 40
+
+
+def test_other_operators_do_not_mind(start):
+    twin = start(chain(adding), bins=8, workers=2)
+    twin.epoch(ROWS)
+    one = moving(twin, strategies.fluid(), operator="first")
+    two = moving(twin, strategies.fluid(), operator="second")
+    assert (one.status, two.status) == ("running", "running")
+    one.wait()
+    two.wait()
+
+
+# What is refused
+
+
+def test_a_strategy_that_never_gets_there(twin):
+    @strategies.register("lazy")
+    def lazy(current, target, statistics):
+        yield [(15, 0)]
+
+    @strategies.register("astray")
+    def astray(current, target, statistics):
+        while True:
+            yield [(0, 1)]
+
+    @strategies.register("waiting")
+    def waiting(current, target, statistics):
+        while True:
+            yield []
+
+    @strategies.register("broken")
+    def broken(current, target, statistics):
+        raise ZeroDivisionError("oops")
+
+    for strategy, words in (
+        (lazy, "ends with 7 bins"),
+        (astray, "makes no progress"),
+        (waiting, "waits for ever"),
+        (broken, "oops"),
+    ):
+        with pytest.raises(UpdateRefused, match=words):
+            twin.migrate(rescale(1), strategy)
+    twin.epoch(ROWS)
+    assert owners(twin) == [0] * 8 + [1] * 8
+
+
+def test_a_strategy_that_goes_astray_later_ends_the_migration_and_not_the_query(twin):
+    drawn = []
+
+    @strategies.register("fickle")
+    def fickle(current, target, statistics):
+        drawn.append(1)
+        for bin_ in np.flatnonzero(current.owners != target.owners).tolist():
+            yield [(bin_, int(target.owners[bin_]))]
+            if len(drawn) > 1:
+                return
+
+    handle = moving(twin, fickle)
+    twin.epoch(ROWS)
+    with pytest.raises(UpdateRefused, match="ended before the target was reached"):
+        handle.wait()
+    assert handle.status == "failed"
+    twin.epoch(ROWS)
+    assert set(totals(twin).values()) == {4}
+
+
+def test_a_strategy_that_is_gone_after_a_restart_pauses_the_migration(start):
+    @strategies.register("passing")
+    def passing(current, target, statistics):
+        yield from strategies.fluid()(current, target, statistics)
+
+    flow = counts()
+    twin = start(flow, bins=16, workers=2)
+    twin.epoch(ROWS)
+    handle = moving(twin, passing)
+    twin.close()
+    del strategies._OWN["passing"]
+    again = start(flow, bins=16, workers=2)
+    again.epoch(ROWS)
+    handle = again.handle(handle.name)
+    assert handle.status == "paused"
+    assert "there is no strategy 'passing'" in handle.progress()["reason"]
+    strategies.register("passing")(passing)
+    handle.resume()
+    assert handle.wait()["status"] == "done"
+
+
+def put(twin, **changes):
+    entry = {**Entry(new_name(), rescale(3)).to_json(), **changes}
+    name = changes.get("name", entry["name"])
+    twin.store.write_document(f"{DIRECTORY}/{name}.json", entry)
+    twin.epoch(ROWS)
+    return twin.handle(name)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"query": "another"}, "signed for query another"),
+        ({"written": 1e12}, "clocks disagree"),
+        ({"action": "explode"}, "one of migrate, pause"),
+        ({"if_busy": "fight"}, "one of refuse, queue, merge"),
+        ({"strategy": {"name": "magic"}}, "no strategy 'magic'"),
+        ({"strategy": {"name": "batched", "size": -1}}, "from 1 on"),
+        ({"strategy": 5}, "not a control entry"),
+        ({"action": "cancel", "migration": "nobody"}, "no migration 'nobody'"),
+        ({"target": {"kind": "explicit", "assignment": [[1, 99]]}}, "worker 99 does not exist"),
+        ({"operator": "nobody"}, "operator 'nobody' does not exist"),
+        ({"query": 7}, "must be a name"),
+    ],
+)
+def test_a_bad_entry_from_elsewhere_is_refused_and_the_query_goes_on(twin, changes, words):
+    handle = put(twin, **changes)
+    assert words in handle.progress()["reason"]
+    assert owners(twin) == [0] * 8 + [1] * 8
+    twin.epoch(ROWS)
+    assert set(totals(twin).values()) == {3}
+
+
+def test_an_entry_that_is_too_large_is_not_even_read(twin):
+    name = new_name()
+    twin.store.write(f"{DIRECTORY}/{name}.json", b"x")
+    os.truncate(twin.store.local_path(f"{DIRECTORY}/{name}.json"), LARGEST + 1)
+    twin.epoch(ROWS)
+    assert "the most that an entry may have" in twin.handle(name).progress()["reason"]
+
+
+def test_an_entry_that_is_cut_short(twin):
+    name = new_name()
+    twin.store.write(f"{DIRECTORY}/{name}.json", json.dumps({"name": name}).encode())
+    twin.epoch(ROWS)
+    assert twin.handle(name).status == "refused"
+
+
+def test_no_such_choice(twin):
+    with pytest.raises(InvalidInput, match="no name"):
+        twin.migrate(rescale(1), lambda *_: iter([]))
+    with pytest.raises(UpdateRefused, match="worker 9 does not exist"):
+        twin.migrate({0: 9}, strategies.fluid())
+
+
+def test_balancing_a_query(start):
+    twin = start(counts(), bins=64, workers=2)
+    hot = list(range(200))
+    twin.epoch(rows(*hot))
+    twin.migrate(dict.fromkeys(range(32, 60), 0))
+    twin.epoch(rows(*hot))
+    twin.handle(twin.migrate(balance(), strategies.matched())).wait()
+    twin.epoch(rows(*hot))
+    shares = [one[0] for one in twin.coordinator.last.facts["workers"].values()]
+    assert abs(shares[0] - shares[1]) < 40
+    with pytest.raises(SternaError):
+        twin.migrate({99: 0})
