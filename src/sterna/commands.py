@@ -287,42 +287,30 @@ def history(checkpoint: Checkpoint, *, output: Output = Format.table) -> None:
     if output is Format.json:
         typer.echo(json.dumps(found, indent=2))
         return
-    table = Table(title="Migrations", caption="latency: the longest epoch before, during and after, in ms")
-    for column in (
-        "name",
-        "began",
-        "cause",
-        "strategy",
-        "outcome",
-        "steps",
-        "bins",
-        "bytes",
-        "seconds",
-        "latency",
-    ):
-        table.add_column(
-            column, justify="right" if column in ("steps", "bins", "bytes", "seconds") else "left"
-        )
+    console = Console(highlight=False)
+    if not found:
+        console.print("no migration yet")
     for one in found:
-        began = datetime.fromtimestamp(one["started"], timezone.utc).strftime("%Y-%m-%d %H:%M:%SZ")
-        if "strategy" not in one:
-            table.add_row(one["name"], began, "", "", f"refused: {one['reason']}", "", "", "", "", "")
-            continue
-        took = "" if one["ended"] is None else f"{one['ended'] - one['started']:.1f}"
-        peaks = [one["latency"][when].get("max_ms") for when in ("before", "during", "after")]
-        table.add_row(
-            one["name"],
-            began,
-            one["cause"],
-            strategies.describe(one["strategy"]),
-            one["status"],
-            f"{one['steps']:,}",
-            f"{one['bins']:,}",
-            _size(one["bytes"]),
-            took,
-            " → ".join("?" if peak is None else f"{peak:,.0f}" for peak in peaks),
-        )
-    Console().print(table)
+        console.print(*_told(one), sep="\n", soft_wrap=True)
+
+
+def _told(one: dict[str, Any]) -> list[str]:
+    """A migration in a few lines."""
+    began = datetime.fromtimestamp(one["started"], timezone.utc).strftime("%Y-%m-%d %H:%M:%SZ")
+    head = f"[bold]{one['name']}[/bold]  {began}, epoch {one['started_epoch']}  [bold]{one['status']}[/bold]"
+    if one["reason"]:
+        head += f": {one['reason']}"
+    if "strategy" not in one:
+        return [head]
+    took = "" if one["ended"] is None else f" in {one['ended'] - one['started']:.1f} s"
+    peaks = [one["latency"][when].get("max_ms") for when in ("before", "during", "after")]
+    told = " → ".join("?" if peak is None else f"{peak:,.0f}" for peak in peaks)
+    how = f"{strategies.describe(one['strategy'])}, cause: {one['cause']}"
+    return [
+        head,
+        f"  {how}; {one['bins']:,} bins, {_size(one['bytes'])}, {one['steps']:,} steps{took}",
+        f"  longest epoch before → during → after: {told} ms",
+    ]
 
 
 def control(action: str) -> Any:

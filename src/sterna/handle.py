@@ -26,6 +26,7 @@ class MigrationHandle:
     ) -> None:
         self.name = name
         self._coordinator, self._submit, self._wait = coordinator, submit, wait
+        self._asked: set[str] = set()
 
     def __repr__(self) -> str:
         return f"<migration {self.name}: {self.status}>"
@@ -58,8 +59,12 @@ class MigrationHandle:
 
     @property
     def done(self) -> bool:
-        """Whether it is over, however it ended."""
-        return self.status not in ("waiting", "running", "paused")
+        """Whether it is over, however it ended, and nothing that was asked of it here is still to be done."""
+        if self._asked:
+            with self._coordinator.lock:
+                open_ = set(self._coordinator.control.names()) - set(self._coordinator.last.consumed)
+            self._asked &= open_
+        return not self._asked and self.status not in ("waiting", "running", "paused")
 
     def wait(self, timeout: float | None = None) -> dict[str, Any]:
         """Waits until it is over and returns what became of it; raises if it was refused or failed, or after ``timeout`` seconds."""
@@ -87,7 +92,9 @@ class MigrationHandle:
         self._ask("rollback")
 
     def _ask(self, action: str) -> None:
-        self._submit(Entry(new_name(), None, action=action, migration=self.name))
+        entry = Entry(new_name(), None, action=action, migration=self.name)
+        self._submit(entry)
+        self._asked.add(entry.name)
 
 
 def _estimated_end(migration: Migration, left: int | None, now: float | None) -> float | None:

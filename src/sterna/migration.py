@@ -185,8 +185,9 @@ def advance(
         try:
             if before.bits != target.bits:  # nothing moves for the sake of another number of bins
                 current[name] = before.at_bits(target.bits)
-                if current[name] == target:
-                    continue
+            if np.array_equal(current[name].owners, target.owners):
+                current[name] = target
+                continue
             current[name] = _stepped(current[name], target, draw(migration, name, current[name]))
         except StrategyMissing as error:
             return replace(migration, status=PAUSED, reason=str(error)), configurations
@@ -215,8 +216,6 @@ def changed(before: Configuration, after: Configuration) -> int:
 def _stepped(current: Configuration, target: Configuration, step: Step | None) -> Configuration:
     """The configuration after a step, which must lead towards the target or be empty."""
     if step is None:
-        if np.array_equal(current.owners, target.owners):
-            return target
         raise UpdateRefused("the strategy ended before the target was reached")
     workers = max(current.workers, target.workers)
     if not step:

@@ -6,7 +6,7 @@ how long the longest epoch may be. A strategy that learns is told what its steps
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -60,7 +60,7 @@ def rehearse(
     total = largest = 0.0
     waited = 0
     wrong = int(np.count_nonzero(owners != target.owners))
-    draws = iter(strategy(current, target, replace(statistics, recent=costs)))
+    draws = _begun(strategy, current, target, replace(statistics, recent=costs))
     while wrong:
         step = _next(draws)
         if step is None:
@@ -105,7 +105,14 @@ def prices(statistics: Statistics) -> tuple[float | None, float, bool]:
     return base, price, False
 
 
-def _next(draws: Any) -> strategies.Step | None:
+def _begun(
+    strategy: strategies.Strategy, current: Configuration, target: Configuration, statistics: Statistics
+) -> Iterator[strategies.Step]:
+    """The steps; a strategy that is no generator begins, and may fail, when the first one is drawn."""
+    yield from strategy(current, target, statistics)
+
+
+def _next(draws: Iterator[strategies.Step]) -> strategies.Step | None:
     try:
         step: strategies.Step | None = next(draws, None)
         return None if step is None else [(int(bin_), int(worker)) for bin_, worker in step]

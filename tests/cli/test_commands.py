@@ -84,6 +84,7 @@ def test_cancel_pause_resume_rollback(twin, sterna):
     assert "nothing to cancel" in sterna("cancel", name, code=1).stderr
     assert "no migration 'nobody'" in sterna("pause", "nobody", code=1).stderr
     sterna("rollback", name)
+    twin.epoch(ROWS)
     assert twin.handle(name).wait()["status"] == "rolled back"
 
 

