@@ -9,7 +9,7 @@ RUN = PYSPARK_PYTHON="$(CURDIR)/$(1)/bin/python" JAVA_HOME="$$(cat $(1)/java-hom
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help .venv $(LOWEST) demo test lint test-lowest test-slow bench format clean
+.PHONY: help .venv $(LOWEST) demo test lint test-lowest test-slow test-browser bench format clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[.a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -40,6 +40,9 @@ test-lowest: $(LOWEST) ## the tests on the lowest versions that Sterna supports
 
 test-slow: .venv ## the slow tests: crashes at random, soak
 	@$(call RUN,$(VENV)) python -m pytest -m slow $(ARGS)
+
+test-browser: .venv ## the tests of pages in a real browser; installs Chromium where that is possible
+	@browser="$$(tools/browser.sh)" && $(call RUN,$(VENV)) STERNA_BROWSER="$$browser" python -m pytest -m browser $(ARGS)
 
 bench: .venv ## a benchmark: BENCH=throughput|state|bins, ARGS="--quick --json"
 	@$(call RUN,$(VENV)) sterna bench $(BENCH) $(ARGS)
