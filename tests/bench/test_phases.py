@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,7 +11,7 @@ from hypothesis import strategies as st
 from sterna.bench.acknowledge import Epoch, Report
 from sterna.bench.feeder import Schedule
 from sterna.bench.harness import figures, timeline
-from sterna.bench.phases import steady
+from sterna.bench.phases import Run, rescale, steady
 
 
 def back_to_back(durations, began=100.0):
@@ -36,6 +38,36 @@ def test_few_epochs_or_a_short_time_are_not_enough_and_long_epochs_are_counted_a
     assert not steady(back_to_back([0.2] * 5), 200.0, 5.0)
     assert not steady(back_to_back([0.2] * 10), 102.0, 5.0)
     assert steady(back_to_back([2.0] * 10), 120.0, 5.0)
+
+
+class Scripted(Run):
+    """A run whose epochs are known beforehand."""
+
+    def __init__(self, subject, script):
+        super().__init__(subject)
+        self._script = list(script)
+
+    def look(self):
+        self.reports.append(self._script.pop(0))
+        return self.reports[-1]
+
+
+def test_a_rescale_lasts_until_records_wait_no_longer_than_before(monkeypatch):
+    class Subject:
+        name = "scripted"
+
+        def rescale(self, workers):
+            return {"step": float(workers)}
+
+    monkeypatch.setattr("sterna.bench.phases.LOOK_SECONDS", 0.0)
+    now = time.time()
+    before = back_to_back([0.2] * 20, began=now - 4.0)
+    stalled = back_to_back([0.2] * 20 + [9.0, 3.0, 0.2, 0.2, 0.2, 0.2, 0.2], began=now - 3.9)[20:]
+    run = Scripted(Subject(), stalled)
+    run.reports = before
+    rescale(3)(run)
+    assert [report.epoch for report in run.reports[20:]] == [20, 21, 22, 23, 24, 25]
+    assert run.notes["rescale to 3"]["step"] == 3.0
 
 
 @given(st.lists(st.tuples(st.integers(0, 3000), st.floats(0.01, 3.0)), min_size=1), st.floats(0.0, 20.0))

@@ -56,6 +56,18 @@ class Run:
                 f"{self.subject.name} was not steady after {limit:.0f} s: its input may come too fast"
             )
 
+    def until_usual(self, longest: float, since: float, limit: float = LONGEST_WAIT_SECONDS) -> None:
+        """Waits until three epochs in a row, all begun after ``since``, had records wait no longer than so many seconds."""
+
+        def usual(_: Report | None) -> bool:
+            newest = waits([report for report in self.reports if report.began >= since])[-3:]
+            return len(newest) == 3 and all(wait <= longest for _, wait in newest)
+
+        if not self._until(usual, limit):
+            raise TimeoutError(
+                f"records of {self.subject.name} still wait longer than {longest:.1f} s after {limit:.0f} s"
+            )
+
     def _until(self, done: Callable[[Report | None], bool], limit: float) -> bool:
         deadline = time.monotonic() + limit
         while True:
@@ -83,31 +95,41 @@ class Phase:
 
 
 def rescale(workers: int, window: float = 5.0) -> Callable[[Run], None]:
-    """A phase that changes the number of workers and lasts until the latency is steady again; its steps are noted."""
+    """A phase that changes the number of workers and lasts until records wait no longer than in the ``window`` seconds before it.
+
+    How long each step took, and the whole, is noted.
+    """
 
     def action(run: Run) -> None:
-        run.notes[f"rescale to {workers}"] = {
-            name: round(seconds, 3) for name, seconds in run.subject.rescale(workers).items()
-        }
-        run.until_taken(time.time())
-        run.until_steady(window)
+        began = time.time()
+        before = [wait for ended, wait in waits(run.reports) if ended >= began - window]
+        if not before:
+            raise ValueError(f"no epoch ended in the {window} s before the rescale: nothing to compare with")
+        steps = run.subject.rescale(workers)
+        run.until_usual(max(before), since=began)
+        steps = {**steps, "whole": time.time() - began}
+        run.notes[f"rescale to {workers}"] = {name: round(seconds, 3) for name, seconds in steps.items()}
 
     return action
+
+
+def waits(reports: Sequence[Report]) -> list[tuple[float, float]]:
+    """When each epoch ended, and how long its oldest record had waited: since the epoch before it had begun."""
+    return [
+        (other.ended, other.ended - one.began)
+        for one, other in itertools.pairwise(reports)
+        if other.epoch == one.epoch + 1
+    ]
 
 
 def steady(reports: Sequence[Report], now: float, window: float, tolerance: float = 0.25) -> bool:
     """Whether recent epochs waited, in the newer half, about as long as in the older half.
 
-    Recent are those of the last ``window`` seconds, but at least six. An epoch's oldest record came when the epoch before it had
-    begun, so that is how long it waited.
+    Recent are those of the last ``window`` seconds, but at least six.
     """
-    waits = [
-        (one.ended, other.ended - one.began)
-        for one, other in itertools.pairwise(reports)
-        if other.epoch == one.epoch + 1
-    ]
-    recent = [wait for ended, wait in waits if ended >= now - window]
-    recent = recent if len(recent) > LEAST_EPOCHS else [wait for _, wait in waits[-LEAST_EPOCHS:]]
+    found = waits(reports)
+    recent = [wait for ended, wait in found if ended >= now - window]
+    recent = recent if len(recent) > LEAST_EPOCHS else [wait for _, wait in found[-LEAST_EPOCHS:]]
     if len(recent) < LEAST_EPOCHS or reports[0].began > now - window:
         return False
     half = len(recent) // 2
