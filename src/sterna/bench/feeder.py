@@ -5,8 +5,8 @@ Contract. Record n is due at ``begin + (n - first) / rate``, whatever the system
 renamed: Spark never sees half a file. A file appears when its last record is due. A feeder that was held up catches
 up at once, with the same files: what is in a file never depends on when it was written.
 
-It ends by itself: when its parent has died, at ``--limit`` seconds after the begin, when DIR is gone, and on SIGTERM. Its last act is to print
-the first record number that it has not written. Only the standard library is imported, so that the process stays small.
+It ends by itself: when its parent has died, at ``--limit`` seconds after the begin, when DIR is gone, and on SIGTERM. It then writes what is due, and its last
+act is to print the first record number that it has not written. Only the standard library is imported, so that the process stays small.
 """
 
 from __future__ import annotations
@@ -78,18 +78,21 @@ def feed(folder: str, schedule: Schedule, parent: int, limit: float) -> int:
     stopped: list[int] = []
     signal.signal(signal.SIGTERM, lambda number, _: stopped.append(number))
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which then ends us
-    sent, size = 0, schedule.size
-    while not stopped and os.getppid() == parent and time.time() < schedule.begin + limit:
-        due = schedule.files_due(time.time())
+    sent, size, going = 0, schedule.size, True
+    while going:
+        # Once more after the last look: what is due by then is written, also by a process that seldom gets to run.
+        going = not stopped and os.getppid() == parent and time.time() < schedule.begin + limit
+        due = schedule.files_due(min(time.time(), schedule.begin + limit))
         try:
-            while sent < due and not stopped:
+            while sent < due:
                 start = schedule.first + sent * size
                 write_range(folder, start, start + size)
                 sent += 1
         except FileNotFoundError:
             break
         ahead = schedule.due(schedule.first + (sent + 1) * size - 1) - time.time()
-        time.sleep(min(max(ahead, 0.0), LOOK_SECONDS))
+        if going:
+            time.sleep(min(max(ahead, 0.0), LOOK_SECONDS))
     return schedule.first + sent * size
 
 
