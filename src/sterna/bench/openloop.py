@@ -1,0 +1,121 @@
+"""The input of open-loop benchmarks: a feeder in a process of its own, and the records as a streaming DataFrame.
+
+Contract. ``Feeder`` drops files of record ranges into a folder as a ``Schedule`` says, whatever the system does; a run at another rate
+takes a new one, which goes on where the last one ended. ``records`` reads the folder with Spark's own file source and makes records
+of the ranges with native expressions, so the input costs every system the same and next to nothing.
+
+Spread. Spark packs small files into partitions by ``spark.sql.files.openCostInBytes`` (4 MB), which these files never reach: an epoch's
+files are dealt out evenly, to within one file, over ``defaultParallelism`` partitions, without a shuffle. So a file should hold
+a fraction of what an epoch takes. Files that an epoch has read are deleted (``cleanSource``), because Spark lists the folder
+at every trigger: with 2,000 files left in it, finding the new ones took 68 to 81 ms an epoch, and 35 to 40 ms where Spark deletes them (two runs, each first once).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+from dataclasses import dataclass
+from types import TracebackType
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from sterna.bench import feeder
+from sterna.bench.feeder import Schedule
+from sterna.bench.source import Keys
+
+__all__ = ["Feeder", "Records", "Schedule"]
+
+STOP_SECONDS = 10.0
+
+
+class Feeder:
+    """The feeding process, from this side; stop it, or use it as a context."""
+
+    def __init__(self, folder: str, schedule: Schedule, limit: float = 3600.0) -> None:
+        self.schedule = schedule
+        os.makedirs(folder, exist_ok=True)
+        options = {
+            "rate": schedule.rate,
+            "begin": schedule.begin,
+            "first": schedule.first,
+            "every": schedule.every,
+            "limit": limit,
+            "parent": os.getpid(),
+        }
+        # By its path and isolated: importing Sterna, and Spark with it, would take seconds and memory.
+        self._process = subprocess.Popen(  # noqa: S603 - our own program
+            [sys.executable, "-I", feeder.__file__, folder]
+            + [text for name, value in options.items() for text in (f"--{name}", repr(value))],
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    @property
+    def pid(self) -> int:
+        """Its process id."""
+        return self._process.pid
+
+    @property
+    def alive(self) -> bool:
+        """Whether it still feeds."""
+        return self._process.poll() is None
+
+    def stop(self) -> int:
+        """Ends the process; returns the first record that it has not written."""
+        self._process.terminate()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            said, _ = self._process.communicate(timeout=STOP_SECONDS)
+            if said.strip():
+                return int(said)
+            if (
+                self._process.returncode == -signal.SIGTERM
+            ):  # before it listened, and so before it wrote anything
+                return self.schedule.first
+        self._process.kill()
+        self._process.wait()
+        raise RuntimeError(f"the feeder ended with {self._process.returncode} and without a word")
+
+    def __enter__(self) -> Feeder:  # noqa: PYI034 - Python 3.10 has no Self
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._process.returncode is None:
+            self.stop()
+
+
+@dataclass(frozen=True)
+class Records:
+    """What a record is: its key, and a text as long as wanted that follows from the key.
+
+    Attributes:
+        keys: which key each record number becomes.
+        payload: length of the text; 0 for none.
+    """
+
+    keys: Keys
+    payload: int = 0
+
+    def stream(self, spark: SparkSession, folder: str, files: int | None = None) -> DataFrame:
+        """A streaming DataFrame of ``key`` and, if wanted, ``payload``; at most so many files an epoch, all by default."""
+        os.makedirs(folder, exist_ok=True)
+        reader = spark.readStream.schema("value string").option("cleanSource", "delete")
+        if files is not None:
+            reader = reader.option("maxFilesPerTrigger", files)
+        return self.of(reader.text(folder))
+
+    def of(self, lines: DataFrame) -> DataFrame:
+        """The records of lines ``start,end``."""
+        start, end = (F.split_part("value", F.lit(","), F.lit(i)).cast("long") for i in (1, 2))
+        numbers = lines.select(F.explode(F.sequence(start, end - 1)).alias("n"))
+        keyed = numbers.select(self.keys.expression(F.col("n")).alias("key"))
+        if not self.payload:
+            return keyed
+        piece = F.lpad(F.hex("key"), 16, "0")
+        text = F.substring(F.repeat(piece, -(-self.payload // 16)), 1, self.payload)
+        return keyed.withColumn("payload", text)
