@@ -50,7 +50,7 @@ class MigrationHandle:
             return summary
         for event in reversed(self._coordinator.history.events()):
             if event["kind"] == "migration" and event["name"] == self.name:
-                return {key: value for key, value in event.items() if key != "kind"}
+                return {key: value for key, value in event.items() if key not in ("kind", "epoch")}
             if event["kind"] == "refused" and event["entry"]["name"] == self.name:
                 return {"name": self.name, "status": "refused", "reason": event["reason"]}
         if self.name in names:

@@ -296,7 +296,10 @@ class Query:
         with self._coordinator.lock:
             last = self._coordinator.last
         found |= {one.name: one.summary(last.configurations) for one in last.migrations}
-        return [{key: value for key, value in found[name].items() if key != "kind"} for name in sorted(found)]
+        return [
+            {key: value for key, value in found[name].items() if key not in ("kind", "epoch")}
+            for name in sorted(found)
+        ]
 
     def _submit(self, entry: Entry) -> None:
         self._coordinator.submit(entry)

@@ -109,7 +109,7 @@ class Remote:
         found: dict[str, dict[str, Any]] = {}
         for event in History(self.store).events():
             if event["kind"] == "migration":
-                found[event["name"]] = {k: v for k, v in event.items() if k != "kind"}
+                found[event["name"]] = {k: v for k, v in event.items() if k not in ("kind", "epoch")}
             elif event["kind"] == "refused":
                 found[event["entry"]["name"]] = {
                     "name": event["entry"]["name"],

@@ -151,8 +151,8 @@ def test_history_survives_a_crash_right_after_the_epoch_was_prepared(start):
     again = start(counts())
     assert again.epoch(rows(1), number=0) is None
     events = again.coordinator.history.events()
-    assert [event["kind"] for event in events] == ["applied", "moved"]
-    assert events[0]["entry"]["name"] == name
+    assert [event["kind"] for event in events] == ["applied", "moved", "migration"]
+    assert events[0]["entry"]["name"] == events[2]["name"] == name
 
 
 def test_checkpoints_and_dataflows_travel_to_workers(start):

@@ -117,6 +117,24 @@ def test_a_state_of_one_column_that_does_not_fit(start, state):
         twin.epoch(rows(1))
 
 
+@pytest.mark.parametrize(
+    ("kind", "good", "bad"),
+    [
+        (pa.list_(pa.int64()), [1, 2.0, None], [1, 2.5]),
+        (pa.struct([("a", pa.int32())]), {"a": 2.0}, {"a": 2.5}),
+        (pa.map_(pa.string(), pa.int64()), {"x": 1}, {"x": 1.5}),
+        (pa.list_(pa.struct([("a", pa.list_(pa.int8()))])), [{"a": [1]}, None], [{"a": [0.1]}]),
+        (pa.list_(pa.float64()), [1.5], ["text"]),
+    ],
+)
+def test_a_nested_number_is_not_cut(start, kind, good, bad):
+    schema = pa.schema([("s", kind)])
+    twin = start(machine(lambda _, record, __: (good if record["v"] == 1 else bad, []), schema))
+    twin.epoch(rows(1))
+    with pytest.raises(FoldError, match="does not fit its schema"):
+        twin.epoch(rows((1, 2)))
+
+
 @pytest.mark.parametrize("state", [5, {"n": 1}, {"n": 1, "s": 5}, "text", [1, "a"]])
 def test_a_state_of_two_columns_that_does_not_fit(start, state):
     twin = start(machine(lambda *_: (state, []), pa.schema([("n", pa.int64()), ("s", pa.string())])))

@@ -46,7 +46,7 @@ from sterna.operators.base import (
 from sterna.sinks.base import TaskSink
 from sterna.state.background import Later, deepest, digest, offered, prepare
 from sterna.state.compaction import DEPTH, compact
-from sterna.state.refs import EPOCH_AGES, RunRef, coalesce, drop
+from sterna.state.refs import EPOCH_AGES, RunRef, coalesce, drop, to_changes
 from sterna.state.runs import RunCache
 from sterna.state.tables import Table, TableSpec
 from sterna.statistics import count_cells, encode_heat
@@ -200,6 +200,9 @@ class _Apply:
 
         return name
 
+    def _given(self, table: str) -> list[RunRef]:
+        return list(self.task.refs[self.worker].get(table, []))
+
     def _offer(self, table: str, replaced: str, epoch: int) -> str:
         where = f"runs/{self.operator.name}/{table}-w{self.worker}-e{epoch}"
         return f"{where}-i{self.task.incarnation}-c{replaced}"
@@ -220,7 +223,7 @@ class _Apply:
         return [*drop(offer, change.leaving), *change.arrivals.get(table, [])]
 
     def _open(self, number: int, spec: TableSpec) -> Table:
-        refs = self._relieved(spec.name, list(self.task.refs[self.worker].get(spec.name, [])))
+        refs = self._relieved(spec.name, self._given(spec.name))
         arrived = [batch for *_, batch in sorted(self.inbox.state.get(number, []), key=lambda one: one[:2])]
         if arrived:
             whole = pa.concat_batches(arrived)
@@ -380,7 +383,7 @@ class _Apply:
             "attempt": self.attempt,
             "host": executor(),
             "pid": os.getpid(),
-            "tables": {name: [ref.to_list() for ref in some] for name, some in refs.items()},
+            "tables": {name: to_changes(some, self._given(name)) for name, some in refs.items()},
             "digest": self.digest.hexdigest(),
             "marks": self.inbox.marks,
             **self.counts,

@@ -13,7 +13,7 @@ from sterna.engine.receipts import Receipts
 from sterna.engine.route import merge_stats
 from sterna.migration import changed, committed, settled
 from sterna.state.manifest import Manifest
-from sterna.state.refs import RunRef
+from sterna.state.refs import from_changes
 
 
 def conclude(
@@ -33,7 +33,8 @@ def conclude(
     for (index, worker), receipt in receipts.items():
         name = names[index]
         state[name][worker] = {
-            table: [RunRef.from_list(ref) for ref in refs] for table, refs in receipt["tables"].items()
+            table: from_changes(refs, plans[index].refs[worker].get(table, []))
+            for table, refs in receipt["tables"].items()
         }
         hosts[name][worker] = receipt["host"]
         soonest = [time for time in (due.get(name), receipt.get("next_due")) if time is not None]
@@ -115,7 +116,6 @@ def events_of(
         for one in decision.migrations
         if one.name not in {kept.name for kept in manifest.migrations}
     }
-    events += [{"kind": "migration", **one.summary()} for one in ended.values()]
     for operator, plan in zip(flow.operators, plans, strict=True):
         if plan.moves:
             after = manifest.configurations[operator.name]
@@ -133,4 +133,5 @@ def events_of(
                     "epoch_ms": manifest.facts["ms"],
                 }
             )
+    events += [{"kind": "migration", "epoch": decision.epoch, **one.summary()} for one in ended.values()]
     return events

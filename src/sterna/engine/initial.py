@@ -12,7 +12,7 @@ from sterna.engine.route import Routing
 from sterna.engine.spark import SparkRunner, settings_kept, source_columns
 from sterna.errors import InvalidInput
 from sterna.operators.load import Load
-from sterna.state.refs import RunRef
+from sterna.state.refs import from_changes
 
 
 def load_initial_state(
@@ -55,9 +55,7 @@ def load_initial_state(
         with settings_kept(spark):
             receipts = SparkRunner(flow, coordinator.store, local).run(prepared, tasks)
         state[name] = {
-            receipt["worker"]: {
-                table: [RunRef.from_list(ref) for ref in refs] for table, refs in receipt["tables"].items()
-            }
+            receipt["worker"]: {table: from_changes(refs, []) for table, refs in receipt["tables"].items()}
             for receipt in receipts
         }
     coordinator.load_initial(state)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import pickle
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -155,7 +155,33 @@ def _array(values: list[Any], kind: pa.DataType) -> pa.Array:
     ):
         # Arrow would cut off what is behind the point and say nothing.
         return pa.array(values, pa.float64()).cast(kind)
+    if pa.types.is_nested(kind):
+        for value in values:
+            _check_whole(value, kind)
     return pa.array(values, kind)
+
+
+def _check_whole(value: Any, kind: pa.DataType) -> None:
+    """Raises ``ValueError`` where a number with something behind the point stands for an integer, at any depth."""
+    if value is None:
+        return
+    if pa.types.is_integer(kind):
+        if isinstance(value, float | np.floating) and value != int(value):
+            raise ValueError(f"{value!r} is not a whole number")
+    elif pa.types.is_struct(kind):
+        parts = value.items() if isinstance(value, Mapping) else enumerate(value)
+        for name, part in parts:
+            if isinstance(name, int) or kind.get_field_index(name) >= 0:
+                _check_whole(part, kind.field(name).type)
+    elif pa.types.is_map(kind):
+        for key, item in value.items() if isinstance(value, Mapping) else value:
+            _check_whole(key, kind.key_type)
+            _check_whole(item, kind.item_type)
+    elif pa.types.is_nested(kind) and (
+        pa.types.is_integer(kind.value_type) or pa.types.is_nested(kind.value_type)
+    ):
+        for item in value:
+            _check_whole(item, kind.value_type)
 
 
 def _output_columns(rows: list[Any], names: list[str]) -> list[list[Any]]:

@@ -109,3 +109,32 @@ def drop(refs: Iterable[RunRef], ranges: Sequence[tuple[int, int]]) -> list[RunR
     """What the references hold outside the ranges (sorted, disjoint)."""
     edges = [0, *(edge for pair in ranges for edge in pair), END]
     return keep(refs, [(lo, hi) for lo, hi in zip(edges[::2], edges[1::2], strict=True) if lo < hi])
+
+
+def to_changes(refs: Sequence[RunRef], given: Sequence[RunRef]) -> list[Any]:
+    """References as a difference: ``[start, count]`` stands for so many of those that were given, a longer list for a new one.
+
+    A worker keeps nearly all of its references from epoch to epoch, and what it reports has to be small.
+    """
+    places = {ref: place for place, ref in enumerate(given)}
+    out: list[Any] = []
+    for ref in refs:
+        place = places.get(ref)
+        if place is None:
+            out.append(ref.to_list())
+        elif out and len(out[-1]) == 2 and sum(out[-1]) == place:
+            out[-1][1] += 1
+        else:
+            out.append([place, 1])
+    return out
+
+
+def from_changes(changes: Sequence[Any], given: Sequence[RunRef]) -> list[RunRef]:
+    """The inverse of ``to_changes``."""
+    out: list[RunRef] = []
+    for change in changes:
+        if len(change) == 2:
+            out += given[change[0] : change[0] + change[1]]
+        else:
+            out.append(RunRef.from_list(change))
+    return out
