@@ -26,6 +26,9 @@ IF_BUSY = ("refuse", "queue", "merge")
 LARGEST = 32 << 20
 """How many bytes an entry may have: a map of 2^20 bins takes half of that."""
 
+UNFINISHED_SECONDS = 5.0
+"""For how long an entry that looks damaged may still be being written."""
+
 When = dict[str, Any]
 
 
@@ -146,6 +149,12 @@ def new_name(now: float | None = None) -> str:
     return f"{int((time.time() if now is None else now) * 1e6):018d}-{uuid.uuid4().hex[:12]}"
 
 
+def _written(name: str) -> float:
+    """The time in a name; the beginning of time if there is none."""
+    digits = name.partition("-")[0]
+    return int(digits) / 1e6 if digits.isdecimal() else 0.0
+
+
 @dataclass(frozen=True)
 class EventTime:
     """A moment in event time, for ``at=``."""
@@ -204,9 +213,14 @@ class ControlStream:
         """The names of the entries that are there, in order."""
         return [name[: -len(".json")] for name in self._store.list(DIRECTORY) if name.endswith(".json")]
 
-    def read(self, names: Iterable[str]) -> tuple[list[Entry], list[tuple[str, str]]]:
-        """These entries, and (name, reason) for each that is damaged or malformed."""
-        entries, bad = [], []
+    def read(
+        self, names: Iterable[str], now: float | None = None
+    ) -> tuple[list[Entry], list[tuple[str, str]], list[str]]:
+        """These entries, (name, reason) for each that is damaged or malformed, and the names of those that may still be being written.
+
+        Where a file appears before all of it is there, it looks damaged at first: it gets some seconds.
+        """
+        entries, bad, unfinished = [], [], []
         for name in names:
             try:
                 size = self._store.size(f"{DIRECTORY}/{name}.json")
@@ -219,9 +233,14 @@ class ControlStream:
                 entries.append(replace(Entry.from_json(data), name=name))
             except FileNotFoundError:
                 continue
-            except (StateError, InvalidInput) as error:
+            except InvalidInput as error:
                 bad.append((name, str(error)))
-        return entries, bad
+            except StateError as error:
+                if now is not None and 0 <= now - _written(name) < UNFINISHED_SECONDS:
+                    unfinished.append(name)
+                else:
+                    bad.append((name, str(error)))
+        return entries, bad, unfinished
 
     def remove(self, names: Iterable[str]) -> None:
         """Forgets entries whose outcome is committed."""

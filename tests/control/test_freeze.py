@@ -117,7 +117,8 @@ def test_entries_on_disk_in_order_and_damaged_ones_apart(tmp_path):
     stream._store.write("control/readme.txt", b"no entry")
     names = stream.names()
     assert names == [*sorted(entry.name for entry in some), "zzz"]
-    read, bad = stream.read([*names, "gone"])
+    read, bad, unfinished = stream.read([*names, "gone"])
+    assert unfinished == []
     assert [entry.target.workers for entry in read] == [1, 2, 3]
     assert [name for name, _ in bad] == ["zzz"]
     stream.remove(names)
@@ -172,3 +173,15 @@ def test_what_is_surely_before():
 def test_what_is_no_entry_is_refused(data):
     with pytest.raises(UpdateRefused):
         Entry.from_json(data)
+
+
+def test_an_entry_that_looks_damaged_gets_some_seconds(tmp_path):
+    store = Store.open(tmp_path)
+    stream = ControlStream(store)
+    name = new_name(1000.0)
+    store.write(f"control/{name}.json", b"{")
+    assert stream.read([name], 1004.0)[2] == [name]
+    assert [one for one, _ in stream.read([name], 1006.0)[1]] == [name]
+    assert [one for one, _ in stream.read([name], 900.0)[1]] == [name]
+    stream.append(Entry(name, rescale(2)))
+    assert [entry.name for entry in stream.read([name], 1004.0)[0]] == [name]

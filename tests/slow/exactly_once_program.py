@@ -76,7 +76,19 @@ def moving(query, seed):
                     {b: dice.randrange(shape.workers) for b in dice.sample(range(shape.bins), 4)},
                 ]
             )
-            query.migrate(target, at=dice.choice([None, query.status()["frozen"] + 2]), operator=operator)
+            strategy = dice.choice(
+                [
+                    sterna.all_at_once(),
+                    sterna.fluid(),
+                    sterna.batched(5, order="largest"),
+                    sterna.matched(order="hottest"),
+                    sterna.paced(latency="2 seconds"),
+                ]
+            )
+            at = dice.choice([None, query.status()["frozen"] + 2])
+            query.migrate(
+                target, strategy, at, operator=operator, if_busy=dice.choice(["refuse", "queue", "merge"])
+            )
         except Exception as error:  # noqa: BLE001 - the query ends, or the wish can't be granted
             sys.stderr.write(f"no move: {str(error)[:200]}\n")
 

@@ -171,7 +171,8 @@ class Coordinator:
         now = self.clock()
         marks = [self._next_watermark(now), *self.last.watermarks][: self.depth + 1]
         names = [name for name in self.control.names() if name not in set(self.last.consumed)]
-        fresh, bad = self.control.read(names)
+        fresh, bad, unfinished = self.control.read(names, now)
+        names = [name for name in names if name not in unfinished]
         pending = [Entry.from_json(entry) for entry in self.last.pending]
         frozen = freeze_entries(
             epoch,
@@ -351,7 +352,7 @@ class Coordinator:
     def _check_target(self, entry: Entry, name: str) -> None:
         """Refuses a target that can't be reached from any configuration that may be there when it is due, or a strategy that gets nowhere."""
         assert entry.target is not None
-        fresh, _ = self.control.read(n for n in self.control.names() if n not in set(self.last.consumed))
+        fresh, *_ = self.control.read(n for n in self.control.names() if n not in set(self.last.consumed))
         before = [*(Entry.from_json(e) for e in self.last.pending), *fresh]
         surely = [one for one in before if one.surely_before(entry)]
         known = self.statistics(name)
