@@ -30,6 +30,7 @@ from sterna.state.spec import TableSpec
 from sterna.state.store import Store
 
 NICE = 5
+GIVE_BACK_EVERY = 32
 
 
 class Later(Protocol):
@@ -49,6 +50,7 @@ class BackgroundThread:
         self._pool = ThreadPoolExecutor(1, "sterna-compaction", self._be_nice)
         self._futures: dict[str, Future[None]] = {}
         self._lock = threading.Lock()
+        self._given = 0
 
     @staticmethod
     def _be_nice() -> None:
@@ -60,7 +62,9 @@ class BackgroundThread:
         with self._lock:
             self._futures = {key: future for key, future in self._futures.items() if not future.done()}
             self._futures[name] = self._pool.submit(work)
-            self._pool.submit(give_back)
+            self._given += 1
+            if self._given % GIVE_BACK_EVERY == 0:
+                self._pool.submit(give_back)
 
     def settle(self, name: str) -> None:
         """See ``Later``."""
