@@ -133,6 +133,7 @@ class Dataflow:
                         "source": e.source,
                         "operator": e.operator,
                         "keys": list(e.keys),
+                        "time": e.time,
                         "columns": _columns(e.schema),
                     }
                     for e in operator.edges
@@ -141,6 +142,7 @@ class Dataflow:
                     {"name": t.name, "kind": t.kind, "keys": _columns(t.keys), "values": _columns(t.values)}
                     for t in operator.tables
                 ],
+                "options": operator.options(),
             }
             for operator in self.operators
         ]

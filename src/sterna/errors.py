@@ -6,6 +6,8 @@ Every error names the thing that was wrong, where it is, and what to do about it
 
 from __future__ import annotations
 
+from typing import Any
+
 
 class SternaError(Exception):
     """Anything that Sterna raises on purpose."""
@@ -41,3 +43,9 @@ class SinkError(SternaError):
 
 class EpochError(SternaError):
     """The receipts of an epoch are not what was expected; the epoch was not committed."""
+
+
+def check_whole(what: str, value: Any, least: int) -> None:
+    """Raises ``InvalidInput`` unless it is a whole number, not less than the least."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise InvalidInput(f"{what} must be a whole number from {least} on, not {value!r}")

@@ -97,6 +97,7 @@ class Query:
         threading.Thread(target=self._watch, name="sterna-watch", daemon=True).start()
 
     def _launch(self) -> None:
+        self._runner.relaunched()
         writer = self._source.writeStream.foreachBatch(self._epoch).option(
             "checkpointLocation", self._spark_checkpoint
         )
@@ -281,6 +282,10 @@ class Query:
         """
         if if_busy not in IF_BUSY:
             raise InvalidInput(f"if_busy must be one of {', '.join(IF_BUSY)}, not {if_busy!r}")
+        if isinstance(strategy, str):
+            raise InvalidInput(
+                f"strategy={strategy!r} is text; write sterna.fluid(), sterna.batched(16) and so on"
+            )
         written = strategies.to_json(strategy or strategies.all_at_once())
         entry = Entry(new_name(), as_target(target), parse_when(at), operator, cause, written, if_busy)
         self._submit(entry)
@@ -302,6 +307,10 @@ class Query:
         ]
 
     def _submit(self, entry: Entry) -> None:
+        if self._ended.is_set():
+            raise SternaError(
+                "the query has ended; start it again, or leave a wish for its next start with `sterna apply`"
+            )
         self._coordinator.submit(entry)
         self._ticker.nudge()
 

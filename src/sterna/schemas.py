@@ -29,7 +29,8 @@ def arrow_schema(schema: Any, spark: Any) -> pa.Schema:
         try:
             schema = spark.createDataFrame([], schema).schema
         except Exception as error:
-            raise InvalidInput(f"{schema!r} is not a schema: {str(error).splitlines()[0]}") from error
+            said = next((line.strip() for line in str(error).splitlines() if line.strip()), "no reason given")
+            raise InvalidInput(f"{schema!r} is not a schema: {said}") from error
     if not isinstance(schema, StructType):
         raise InvalidInput(f"{schema!r} is not a schema; write it as 'auction long, price double'")
     return _nullable(_to_arrow(schema))

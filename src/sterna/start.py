@@ -5,13 +5,14 @@ A checkpoint that belongs to another dataflow or to another running query is ref
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from sterna.configuration import bits_of, check_workers
 from sterna.durations import seconds
 from sterna.engine.coordinator import Coordinator, Options
-from sterna.errors import InvalidInput
+from sterna.errors import InvalidInput, check_whole
 from sterna.query import Query
 from sterna.sinks import Sink, as_sink, noop
 from sterna.sources.tick import spark_path
@@ -71,6 +72,16 @@ def start(
     spark = stream.spark
     bits_of(bins)
     count = check_workers(workers if workers is not None else spark.sparkContext.defaultParallelism)
+    _check_place(checkpoint)
+    check_whole("retain", retain, 1)
+    if trigger is not None and not isinstance(trigger, Mapping):
+        raise InvalidInput(
+            f"trigger must be a dict such as {{'processingTime': '1 second'}}, not {trigger!r}"
+        )
+    if initial_state is not None and not isinstance(initial_state, Mapping):
+        raise InvalidInput(
+            f"initial_state must be a dict of operator names to DataFrames, not {initial_state!r}"
+        )
     if at_end not in ("keep", "flush"):
         raise InvalidInput(f"at_end must be 'keep' or 'flush', not {at_end!r}")
     if combine not in ("auto", "none", "router", "native"):
@@ -113,3 +124,8 @@ def start(
         query.release()
         raise
     return query
+
+
+def _check_place(checkpoint: Any) -> None:
+    if not isinstance(checkpoint, str | os.PathLike) or not os.fspath(checkpoint):
+        raise InvalidInput(f"checkpoint must be a directory or a URI, not {checkpoint!r}")

@@ -24,7 +24,7 @@ import numpy.typing as npt
 
 from sterna.configuration import Configuration
 from sterna.durations import seconds
-from sterna.errors import InvalidInput
+from sterna.errors import InvalidInput, check_whole
 from sterna.matching import matchings
 from sterna.statistics import EpochCost, Statistics
 
@@ -51,7 +51,7 @@ class Ordered:
     def __post_init__(self) -> None:
         if self.order not in ORDERS:
             raise InvalidInput(f"order {self.order!r} does not exist; there are {', '.join(ORDERS)}")
-        _whole("gap", self.gap, 0)
+        check_whole("gap", self.gap, 0)
 
     def moving(
         self, current: Configuration, target: Configuration, statistics: Statistics
@@ -85,7 +85,7 @@ class Batched(Ordered):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _whole("the number of bins a step", self.size, 1)
+        check_whole("the number of bins a step", self.size, 1)
 
     def __call__(
         self, current: Configuration, target: Configuration, statistics: Statistics
@@ -314,8 +314,3 @@ def describe(data: Mapping[str, Any]) -> str:
 
 def _step(bins: npt.NDArray[np.int64], target: Configuration) -> Step:
     return list(zip(bins.tolist(), target.owners[bins].tolist(), strict=True))
-
-
-def _whole(what: str, value: Any, least: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise InvalidInput(f"{what} must be a whole number from {least} on, not {value!r}")

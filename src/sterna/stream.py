@@ -74,10 +74,15 @@ class Stream:
     def key_by(self, *columns: str, time: str | None = None) -> KeyedStream:
         """Says which columns state belongs to, and which column is event time.
 
-        A null is a key like any other, as in Spark's ``groupBy``; -0.0 is 0.0, and all NaN are one key.
+        A null is a key like any other, as in Spark's ``groupBy``; -0.0 is 0.0, and all NaN are one key. A row without an event time counts as older
+        than any: it is late as soon as there is a watermark.
         """
         if not columns:
             raise InvalidInput("key_by needs at least one column")
+        if not all(isinstance(column, str) for column in columns):
+            raise InvalidInput(
+                f"key_by takes names of columns, not {columns!r}; make others with transform first"
+            )
         for column in [*columns, *([time] if time else [])]:
             if column not in self.schema.names:
                 raise InvalidInput(f"there is no column {column!r}; there are {self.schema.names}")
@@ -128,7 +133,7 @@ class KeyedStream:
     def aggregate(self, **named: Function) -> Stream:
         """Built-in aggregates, one output row for each key that changed in an epoch: ``aggregate(n=sterna.count())``."""
         for name, function in named.items():
-            if not hasattr(function, "partial"):
+            if not callable(getattr(type(function), "partial", None)):
                 raise InvalidInput(
                     f"{name}={function!r} is not an aggregate such as sterna.count() or sterna.max('price')"
                 )

@@ -209,4 +209,4 @@ def test_initial_state_with_a_key_twice_is_refused(tmp_path):
 def test_the_schema_that_travels_is_the_schema_that_arrives():
     edge = Edge(0, 0, None, ("k",), "t", SCHEMA)
     assert edge.wire.names == ["_hash", "k", "v", "t"]
-    assert Edge(0, None, 1, ("k",), "t", SCHEMA).wire.names == ["_hash", "_origin", "k", "v", "t"]
+    assert Edge(0, None, 1, ("k",), "t", SCHEMA).wire.names == ["_hash", "__sterna_origin__", "k", "v", "t"]

@@ -284,6 +284,12 @@ class Coordinator:
         return manifest
 
     def _publish(self, manifest: Manifest) -> None:
+        for sink, parts in ((self.sink, "sink"), (self.late, "late")):
+            if any(sink is None or not sink.takes(part) for part in manifest.outputs.get(parts, [])):
+                raise CheckpointError(
+                    f"the output of epoch {manifest.epoch} was prepared for another kind of {parts} than this one: start the query "
+                    f"once with that one, so that the epoch is published, and change it then"
+                )
         self.sink.publish(manifest.epoch, manifest.outputs.get("sink", []))
         if self.late is not None:
             self.late.publish(manifest.epoch, manifest.outputs.get("late", []))

@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import pyarrow as pa
+from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.types import DataType, DoubleType, FloatType, IntegralType
+
 from sterna.dataflow import Dataflow
 from sterna.engine.apply import Applying
 from sterna.engine.coordinator import Coordinator
@@ -20,16 +25,17 @@ def load_initial_state(
 ) -> None:
     """Loads the state of each named operator; the manifest before epoch 0 refers to it once all of it is durable."""
     state = {}
-    for name, frame in frames.items():
+    for name, given in frames.items():
         operator = coordinator.flow.operators[coordinator.flow.index(name)]
         load = Load(operator)
         schema = load.edges[0].schema
-        missing = [item.name for item in schema if item.name not in frame.columns]
+        missing = [item.name for item in schema if item.name not in given.columns]
         if missing:
             raise InvalidInput(
                 f"the initial state of operator {name!r} needs the columns {schema.names}; missing are {missing}"
             )
-        if getattr(frame, "isStreaming", False):
+        frame = _fitting(given, schema, name)
+        if getattr(given, "isStreaming", False):
             raise InvalidInput(
                 f"the initial state of operator {name!r} must be a batch DataFrame, not a streaming one"
             )
@@ -59,3 +65,30 @@ def load_initial_state(
             for receipt in receipts
         }
     coordinator.load_initial(state)
+
+
+def _fitting(frame: Any, schema: pa.Schema, operator: str) -> Any:
+    """The frame with its columns in the types of the state: keys of another type would have other hashes, and never be found."""
+    for item in from_arrow_schema(schema):
+        found = frame.schema[item.name].dataType
+        if found == item.dataType:
+            continue
+        if not _widens(found, item.dataType):
+            raise InvalidInput(
+                f"the initial state of operator {operator!r}: column {item.name!r} is {found.simpleString()} and must be "
+                f"{item.dataType.simpleString()}; cast it"
+            )
+        column = F.col("`" + item.name.replace("`", "``") + "`")
+        frame = frame.withColumn(item.name, column.cast(item.dataType))
+    return frame
+
+
+def _widens(found: DataType, wanted: DataType) -> bool:
+    """Whether every value of one type is one of the other."""
+    if isinstance(found, IntegralType) and isinstance(wanted, IntegralType):
+        order = ["tinyint", "smallint", "int", "bigint"]
+        return order.index(found.simpleString()) <= order.index(wanted.simpleString())
+    if isinstance(found, FloatType) and isinstance(wanted, DoubleType):
+        return True
+    # Strings, binaries and timestamps differ in how they are written down, not in what they are; nested types only in whether nulls may be in them.
+    return found.simpleString() == wanted.simpleString()

@@ -78,6 +78,11 @@ class SparkRunner:
         self._prepared: Any = None
         self._silent = True  # whether the last epoch had no rows: then this one may have none either
 
+    def relaunched(self) -> None:
+        """Spark's query is started, with a session of its own: what was made in the last one is of no use."""
+        self._prepared = None
+        self._hello.clear()
+
     def run(self, batch: DataFrame, tasks: Tasks) -> list[dict[str, Any]]:
         """Runs an epoch's job (or jobs, where DataFrame functions stand between operators) and returns the receipts."""
         spark = batch.sparkSession

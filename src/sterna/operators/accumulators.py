@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from sterna.errors import check_whole
 from sterna.operators.counting import Count, Mean, Sum
 from sterna.operators.extremes import Largest, Max, Min
 from sterna.operators.groups import Groups, group_sorted
@@ -133,4 +134,5 @@ def last(column: str) -> Aggregate:
 
 def largest(k: int, column: str) -> Aggregate:
     """A list of the ``k`` greatest values of a column, the greatest first, nulls skipped."""
+    check_whole("the first argument of largest, as in largest(3, 'price'),", k, 1)
     return Largest(k, column)

@@ -7,6 +7,7 @@ results so far. Rows may be combined to accumulators before the exchange, by the
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -68,6 +69,10 @@ class Aggregate(Operator):
     def _column(self, name: str, item: pa.Field) -> str:
         """The state column of an accumulator: the aggregate's own name where it has just one."""
         return name if len(self._fields[name]) == 1 else f"{name}_{item.name}"
+
+    def options(self) -> dict[str, Any]:
+        """Which functions: the accumulators of several look alike."""
+        return {name: repr(function) for name, function in self.named.items()}
 
     def combined_schema(self) -> pa.Schema | None:
         """Keys and accumulators; ``None`` where combining first could change the result."""

@@ -21,12 +21,13 @@ from sterna.hashing import hash_keys, normalise
 from sterna.state.tables import Table, TableSpec
 
 LATER = "later"
+AT = "__sterna_at__"
 """The name of the table in which pending notifications wait."""
 
 NEVER = int(np.iinfo(np.int64).min)
 """What a null event time counts as: the beginning of time."""
 
-ORIGIN = "_origin"
+ORIGIN = "__sterna_origin__"
 """The column with the hash of the key, at the operator before, that a row comes from."""
 
 Hashes = npt.NDArray[np.uint64]
@@ -165,6 +166,10 @@ class Operator(ABC):
     output: pa.Schema
     ordered: bool = True
     """Whether the order of rows inside an epoch matters to the result."""
+
+    def options(self) -> dict[str, Any]:
+        """What else about it a checkpoint depends on, beyond its tables and inputs."""
+        return {}
 
     @property
     def keys(self) -> tuple[str, ...]:

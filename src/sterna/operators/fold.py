@@ -22,12 +22,11 @@ import numpy as np
 import pyarrow as pa
 
 from sterna.errors import FoldError
-from sterna.operators.base import LATER, Edge, Epoch, Operator, Rows, contiguous
+from sterna.operators.base import AT, LATER, Edge, Epoch, Operator, Rows, contiguous
 from sterna.operators.handles import Later, Tables
 from sterna.operators.state_machine import schema_text
 from sterna.state.tables import Table, TableSpec
 
-AT = "_at"
 """The column of the table of pending notifications that holds the time they were asked for."""
 
 
@@ -70,6 +69,10 @@ class Fold(Operator):
         specs.append(TableSpec(LATER, "rows", keys, pa.schema([pa.field(AT, pa.int64()), *self.later])))
         self.tables = tuple(specs)
 
+    def options(self) -> dict[str, Any]:
+        """How long rows are kept, and by which time."""
+        return {name: [wish.kind, wish.time, wish.keep] for name, wish in self.wishes.items()}
+
     def keep(self, table: str) -> int | None:
         """How long rows of a table outlive their time."""
         return self.wishes[table].keep if table in self.wishes else None
@@ -82,7 +85,7 @@ class Fold(Operator):
             result = self.call(epoch, epoch.inputs, epoch.due, epoch.tables)
         except FoldError:
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise FoldError(self._blame(epoch, error)) from error
         output, edge = self._checked(result), self.edges[0]
         if output is not None and all(edge.schema.field(key) in list(output.schema) for key in edge.keys):
@@ -124,7 +127,7 @@ class Fold(Operator):
                 f"{schema_text(self.output)}: {error}"
             ) from error
 
-    def _blame(self, epoch: Epoch, error: Exception) -> str:
+    def _blame(self, epoch: Epoch, error: BaseException) -> str:
         text = traceback.format_exc()
         culprit = _bisect(self, epoch)
         where = (
@@ -153,7 +156,7 @@ def _bisect(operator: Fold, epoch: Epoch) -> tuple[Any, int] | None:
         tables = {name: table.fresh() for name, table in epoch.tables.items()}
         try:
             operator.call(epoch, inputs, due, tables)
-        except Exception:  # noqa: BLE001 - any failure of the user's code is what we look for
+        except (Exception, SystemExit):  # noqa: BLE001 - any failure of the user's code is what we look for
             return True
         return False
 

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from sterna.errors import FoldError
 from sterna.hashing import Hashes, hash_keys, normalise
-from sterna.operators.base import NEVER, Edge, Epoch, contiguous, microseconds
+from sterna.operators.base import AT, NEVER, Edge, Epoch, contiguous, microseconds
 from sterna.state.tables import Table
 
 if TYPE_CHECKING:
@@ -193,11 +193,12 @@ class Later:
             columns[item.name] = due.column(f"k.{item.name}") if due is not None else pa.array([], item.type)
         for item in spec.values:
             column = due.column(f"v.{item.name}") if due is not None else pa.array([], item.type)
-            if item.name != "_at":
+            if item.name != AT:
                 columns[item.name] = column
                 continue
-            taken = "at" in spec.keys.names or "at" in spec.values.names
-            columns["_at" if taken else "at"] = _as_time(column, kind)
+            taken = {*spec.keys.names, *spec.values.names}
+            name = next(name for name in ("at", "_at", "__at", AT) if name not in taken or name == AT)
+            columns[name] = _as_time(column, kind)
         return pa.table(columns)
 
 

@@ -81,13 +81,13 @@ class StateMachine(Operator):
                 states[slot], produced = self.fold(keys[number], record, states[slot])
                 outputs.extend(produced)
                 ends[number] = len(outputs)
-            except Exception as error:
+            except (Exception, SystemExit) as error:
                 raise FoldError(self._blame(epoch, keys[number], rows.hashes[number], error)) from error
         self._store(table, distinct, found, states)
         epoch.origins = lambda: np.repeat(rows.hashes, np.diff(ends, prepend=0))
         return rows_to_table(outputs, self.output, self.name)
 
-    def _blame(self, epoch: Epoch, key: Any, hash_: Any, error: Exception) -> str:
+    def _blame(self, epoch: Epoch, key: Any, hash_: Any, error: BaseException) -> str:
         return (
             f"the fold of operator {self.name!r} raised {type(error).__name__} in epoch {epoch.number} at worker "
             f"{epoch.worker}, bin {epoch.bin(hash_)}, key {key!r}, hash {int(hash_):#018x}:\n{traceback.format_exc()}"

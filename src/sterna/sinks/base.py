@@ -40,5 +40,9 @@ class Sink(ABC):
     def publish(self, epoch: int, parts: list[Part]) -> None:
         """Makes the output of an epoch visible; called again with the same parts after a crash."""
 
+    def takes(self, part: Part) -> bool:  # noqa: ARG002 - most sinks have parts of their own kind
+        """Whether a part is of the kind that this sink's tasks write."""
+        return True
+
     def forget(self, epoch: int, parts: list[Part]) -> None:  # noqa: B027 - most sinks keep nothing
         """Removes what was kept only for a replay of an epoch that can't be replayed any more."""

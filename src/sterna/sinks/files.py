@@ -17,12 +17,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql.pandas.types import from_arrow_schema
 
+from sterna.engine.checkpoint import DOCUMENT
 from sterna.engine.crash import crash_point
 from sterna.errors import SinkError
 from sterna.sinks.base import Part, Sink, TaskSink
 from sterna.state.store import Store
 
 HIDDEN = "_sterna"
+OWNER = f"{HIDDEN}/query.json"
 SWEEP_EVERY = 64
 """After so many epochs, look for files that attempts left behind."""
 BETWEEN = "between"
@@ -69,11 +71,32 @@ class Parquet(Sink):
     def __init__(self, path: str) -> None:
         self._store = Store.open(path)
 
-    def open(self, checkpoint: Store, schema: pa.Schema, spark: Any, incarnation: int) -> None:
-        """Nothing to do: files that earlier incarnations left behind may belong to an epoch that is still to be published."""
+    def open(self, checkpoint: Store, schema: pa.Schema, spark: Any, incarnation: int) -> None:  # noqa: ARG002
+        """Takes the directory for this query; ``SinkError`` if it is another's, whose files would be overwritten."""
+        try:
+            mine = str(checkpoint.read_document(DOCUMENT)["query"])
+        except FileNotFoundError:
+            return
+        try:
+            owner = self._store.read_document(OWNER).get("query")
+        except FileNotFoundError:
+            owner = None
+            if any(name.startswith("part-") for name in self._store.list("")) and incarnation <= 1:
+                raise SinkError(
+                    f"{self._store.name('')} has output of another query, which would be overwritten; use a directory of its own"
+                ) from None
+            self._store.write_document(OWNER, {"query": mine})
+        if owner not in (None, mine):
+            raise SinkError(
+                f"{self._store.name('')} belongs to another query (its checkpoint has the identity {owner}, this one {mine}), whose "
+                f"output would be overwritten; use a directory of its own"
+            )
 
     def task(self) -> TaskSink:  # noqa: D102
         return Files(self._store, HIDDEN)
+
+    def takes(self, part: Part) -> bool:  # noqa: D102
+        return str(part.get("file", "")).startswith(f"{HIDDEN}/")
 
     def publish(self, epoch: int, parts: list[Part]) -> None:  # noqa: D102
         for part in parts:
@@ -105,6 +128,9 @@ class Staged(Sink):
 
     def task(self) -> TaskSink:  # noqa: D102
         return Files(self._store, self._directory)
+
+    def takes(self, part: Part) -> bool:  # noqa: D102
+        return str(part.get("file", "")).startswith(f"{self._directory}/")
 
     def publish(self, epoch: int, parts: list[Part]) -> None:  # noqa: D102
         try:

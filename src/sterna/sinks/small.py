@@ -42,6 +42,9 @@ class Memory(Sink):
     def task(self) -> TaskSink:  # noqa: D102
         return _Carry(None)
 
+    def takes(self, part: Part) -> bool:  # noqa: D102
+        return "data" in part
+
     def publish(self, epoch: int, parts: list[Part]) -> None:  # noqa: D102
         self.published += 1
         self.epochs[epoch] = pa.Table.from_batches(
@@ -71,6 +74,9 @@ class Console(Sink):
     def task(self) -> TaskSink:  # noqa: D102
         return _Carry(self._rows)
 
+    def takes(self, part: Part) -> bool:  # noqa: D102
+        return "data" in part
+
     def publish(self, epoch: int, parts: list[Part]) -> None:  # noqa: D102
         total = sum(part["rows"] for part in parts)
         shown = pa.Table.from_batches([_batch(part, self._schema) for part in parts], self._schema).slice(
@@ -97,6 +103,9 @@ class Noop(Sink):
 
     def task(self) -> TaskSink:  # noqa: D102
         return _Nothing()
+
+    def takes(self, part: Part) -> bool:  # noqa: D102
+        return not {"data", "file"} & set(part)
 
     def publish(self, epoch: int, parts: list[Part]) -> None:
         """Nothing to do."""

@@ -128,7 +128,12 @@ class Store:
         try:
             self._make_parent(path)
             if local is not None:
-                write_local(local, data, durable=durable)
+                try:
+                    write_local(local, data, durable=durable)
+                except FileNotFoundError:
+                    # Somebody has removed the directory since it was made.
+                    self._make_parent(path, again=True)
+                    write_local(local, data, durable=durable)
                 return
             filesystem, full = self._at(path)
             try:
@@ -155,7 +160,7 @@ class Store:
             return True
         temporary = temporary_name(local)
         try:
-            self._make_parent(path)
+            self._make_parent(path, again=True)
             try:
                 write_file(temporary, data, durable=True)
                 try:
@@ -271,9 +276,9 @@ class Store:
         """Write a JSON document: one line with the checksum, then the content."""
         self.write(path, encode_document(document), durable=durable)
 
-    def _make_parent(self, path: str) -> None:
+    def _make_parent(self, path: str, *, again: bool = False) -> None:
         parent = path.rpartition("/")[0]
-        if parent in self._made:
+        if parent in self._made and not again:
             return
         local = self.local_path(parent)
         if local is not None:
