@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -55,6 +55,7 @@ def run(
     every: float = 0.025,
     window: float = 5.0,
     say: Say = lambda _: None,
+    watch: Callable[[Run], None] = lambda _: None,
 ) -> dict[str, Any]:
     """Runs the phases; see the module's docstring.
 
@@ -69,9 +70,11 @@ def run(
         every: seconds of records in a file.
         window: seconds in which the latency must not change before the first phase.
         say: takes a line about what is going on.
+        watch: is told of the run once the query has started, for a view of it.
 
     Returns:
-        Figures ready for JSON: of each phase, a timeline, memory, pauses; and ``next_record``, where another run may begin.
+        Figures ready for JSON: ``begin``, when the first record was due; of each phase, a timeline, memory, pauses; and ``next_record``, where
+        another run may begin.
     """
     source = os.path.join(folder, "input")
     stream = records.stream(spark, source)
@@ -82,6 +85,7 @@ def run(
             try:
                 subject.start(stream)
                 under_way = Run(subject)
+                watch(under_way)
                 under_way.until_steady(window)
                 for phase in phases:
                     say(f"{subject.name}: {phase.name}")
@@ -101,6 +105,7 @@ def run(
     return {
         "system": subject.name,
         "rate": rate,
+        "begin": schedule.begin,
         "next_record": end,
         "phases": [
             {"name": phase.name, **figures(epochs, schedule, moments[i], moments[i + 1])}
