@@ -118,10 +118,12 @@ def workplace(
         else:
             yield borrowed, root
     finally:
-        if own is not None:
-            own.stop()
-        shutil.rmtree(root, ignore_errors=True)
-        signal.signal(signal.SIGTERM, before)
+        try:
+            if own is not None:
+                own.stop()
+        finally:
+            shutil.rmtree(root, ignore_errors=True)
+            signal.signal(signal.SIGTERM, before)
 
 
 def _terminated(number: int, _: Any) -> NoReturn:

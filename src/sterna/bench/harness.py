@@ -56,6 +56,7 @@ def run(
     window: float = 5.0,
     say: Say = lambda _: None,
     watch: Callable[[Run], None] = lambda _: None,
+    settings_folder: str | None = None,
 ) -> dict[str, Any]:
     """Runs the phases; see the module's docstring.
 
@@ -71,6 +72,7 @@ def run(
         window: seconds in which the latency must not change before the first phase.
         say: takes a line about what is going on.
         watch: is told of the run once the query has started, for a view of it.
+        settings_folder: the folder of the session's ``settings``, where it is another one.
 
     Returns:
         Figures ready for JSON: ``begin``, when the first record was due; of each phase, a timeline, memory, pauses; and ``next_record``, where
@@ -80,7 +82,9 @@ def run(
     stream = records.stream(spark, source)
     schedule = Schedule(time.time() + LEAD_SECONDS, rate, first, every)
     moments: list[float] = []
-    with Observer(os.path.join(folder, f"memory-{first}.jsonl"), gc_log(folder)) as observer:
+    with Observer(
+        os.path.join(folder, f"memory-{first}.jsonl"), gc_log(settings_folder or folder)
+    ) as observer:
         with Feeder(source, schedule) as feeder:
             try:
                 subject.start(stream)

@@ -53,15 +53,11 @@ class Moves:
     rate: float
     state_bytes: int
     wrong: int
-
-    @property
-    def steady(self) -> dict[str, float]:
-        """The latencies while nothing moved."""
-        return {name: self.result["phases"][0][name] for name in ("p50_ms", "p99_ms", "max_ms")}
+    steady: dict[str, Any]
 
 
 def run(spark: SparkSession, setup: Setup, folder: str, watcher: Watcher) -> Moves:
-    """Fills the state, finds a rate, runs the phases and checks every count."""
+    """Fills the state, finds a rate, runs the phases and checks every count; the folder is one below that of the session's settings."""
     os.makedirs(folder, exist_ok=True)
     records, checkpoint = setup.records(), os.path.join(folder, "checkpoint")
     options: dict[str, Any] = {"workers": setup.workers, "bins": setup.bins, "share_host_state": False}
@@ -100,23 +96,24 @@ def run(spark: SparkSession, setup: Setup, folder: str, watcher: Watcher) -> Mov
         window=min(3.0, setup.steady),
         say=lambda line: watcher.say(line.removeprefix("sterna: ")),
         watch=began,
+        settings_folder=os.path.dirname(folder),
     )
     assert subject.handle is not None
     watcher.watch(None)
     watcher.say("comparing every count with the input")
     schedule = Schedule(result["begin"], rate, probe.next_record)
-    _measure(moves, subject, schedule)
+    steady = _measure(setup, moves, subject, schedule)
     expected = setup.counts(0, result["next_record"])
     state_bytes = int(subject.handle.bin_bytes().sum())
     wrong = setup.wrong(subject.handle.state(), expected)
     watcher.query = None
-    return Moves(result, moves, rate, state_bytes, wrong)
+    return Moves(result, moves, rate, state_bytes, wrong, steady)
 
 
 def _phases(setup: Setup, moves: list[Move], watcher: Watcher) -> list[Phase]:
     def paced() -> Strategy:
         usual = moves[0].outcome["latency"]["before"]["p99_ms"]
-        return sterna.paced(latency=ROOM * usual / 1e3)
+        return sterna.paced(latency=round(ROOM * usual) / 1e3)
 
     strategies: dict[str, Callable[[], Strategy]] = {
         "all at once": sterna.all_at_once,
@@ -160,10 +157,16 @@ def _move(
     return action
 
 
-def _measure(moves: list[Move], subject: SternaSubject, schedule: Schedule) -> None:
-    """The latencies of the records of each migration: from the first of its first epoch to those due when its last was committed."""
+def _measure(setup: Setup, moves: list[Move], subject: SternaSubject, schedule: Schedule) -> dict[str, Any]:
+    """The latencies of each migration's records, and of those before the first, while nothing moved.
+
+    Those of a migration are from the first record of its first epoch, which waited while state moved, to those due when its last was committed.
+    """
     epochs = subject.epochs(schedule.first, schedule.size)
     by_id = {epoch.id: epoch for epoch in epochs}
+    begins = []
     for move in moves:
         first, last = by_id[move.outcome["started_epoch"]], by_id[move.outcome["ended_epoch"]]
-        move.figures = harness.figures(epochs, schedule, schedule.due(first.first), last.at)
+        begins.append(schedule.due(first.first))
+        move.figures = harness.figures(epochs, schedule, begins[-1], last.at)
+    return harness.figures(epochs, schedule, begins[0] - setup.steady, begins[0])

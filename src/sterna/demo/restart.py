@@ -6,14 +6,13 @@ import contextlib
 import itertools
 import os
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from pyspark.sql import SparkSession
-from pyspark.sql import functions as F
 
 from sterna.bench import harness, offline
-from sterna.bench.feeder import write_range
+from sterna.bench.feeder import Schedule, write_range
 from sterna.bench.phases import Phase, Run, waits
 from sterna.bench.subjects import SparkSubject
 from sterna.demo.setup import Setup
@@ -43,13 +42,8 @@ class Restart:
     seconds: float = 0.0
     note: str = ""
     wrong: int = 0
-
-    @property
-    def figures(self) -> dict[str, Any]:
-        """The latencies of the records that were due while it lasted, until the query had caught up."""
-        assert self.result is not None
-        figures: dict[str, Any] = self.result["phases"][1]
-        return figures
+    steady: dict[str, Any] = field(default_factory=dict)
+    figures: dict[str, Any] = field(default_factory=dict)
 
 
 def run(spark: SparkSession, setup: Setup, folder: str, rate: float, watcher: Watcher) -> Restart:
@@ -98,13 +92,16 @@ def run(spark: SparkSession, setup: Setup, folder: str, rate: float, watcher: Wa
         window=3.0,
         say=lambda line: watcher.say(line.replace("spark:", "Spark:")),
         watch=watcher.watch,
+        settings_folder=os.path.dirname(folder),
     )
     watcher.watch(None)
+    _measure(done, done.result, subject, Schedule(done.result["begin"], done.rate, setup.keys))
     watcher.say("Spark: comparing every count with the input")
     # The state store knows columns by their place: the count, and the greatest payload.
     state = spark.read.format("statestore").load(checkpoint).select("key.*", "value.*")
-    state = state.toDF("key", "n", "payload").select("key", "n", F.col("payload"))
-    done.wrong = setup.wrong(state, setup.counts(setup.keys, done.result["next_record"]))
+    done.wrong = setup.wrong(
+        state.toDF("key", "n", "payload"), setup.counts(setup.keys, done.result["next_record"])
+    )
     return done
 
 
@@ -120,3 +117,14 @@ def _fill(spark: SparkSession, setup: Setup, subject: SparkSubject, source: str)
     subject.drain()
     subject.stop()
     return time.time() - began
+
+
+def _measure(done: Restart, result: dict[str, Any], subject: SparkSubject, schedule: Schedule) -> None:
+    """The latencies of the records that waited for the rescale, until the query had caught up, and of those before them."""
+    epochs = subject.epochs(schedule.first, schedule.size)
+    rescale = result["phases"][1]
+    # Records that were there when the query was stopped waited too.
+    first = next(epoch.first for epoch in epochs if epoch.at > done.began and epoch.end > epoch.first)
+    waiting, end = schedule.due(first), schedule.begin + rescale["second"] + rescale["seconds"]
+    done.steady = harness.figures(epochs, schedule, waiting - STEADY_S, waiting)
+    done.figures = harness.figures(epochs, schedule, waiting, end)

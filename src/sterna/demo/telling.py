@@ -8,6 +8,7 @@ from sterna.bench.report_data import Latencies, Report, Run
 from sterna.demo.moves import Move, Moves
 from sterna.demo.restart import Restart
 from sterna.demo.setup import Setup
+from sterna.readable import milliseconds
 from sterna.strategies import describe
 
 BEFORE_S = 3.0
@@ -18,7 +19,7 @@ LATENCIES = ("p50_ms", "p99_ms", "max_ms")
 def figures(setup: Setup, ours: Moves, theirs: Restart, facts: dict[str, Any]) -> dict[str, Any]:
     """The figures, ready for JSON."""
     return {
-        "steady": ours.steady,
+        "steady": {name: ours.steady[name] for name in LATENCIES},
         "migrations": [
             {"name": move.name, **_plain(move), **{name: move.figures[name] for name in LATENCIES}}
             for move in ours.moves
@@ -42,7 +43,7 @@ def outputs_match(ours: Moves, theirs: Restart) -> bool:
 def _plain(move: Move) -> dict[str, Any]:
     outcome, (start, end) = move.outcome, move.span
     return {
-        "strategy": describe(outcome["strategy"]),
+        "strategy": move.strategy.replace(" ", "_"),
         "bins": outcome["bins"],
         "bytes": outcome["bytes"],
         "steps": outcome["steps"],
@@ -58,6 +59,7 @@ def _spark(theirs: Restart) -> dict[str, Any]:
         "strategy": "stop, repartition offline, restart",
         "duration_s": round(theirs.seconds, 3),
         **{name: theirs.figures[name] for name in LATENCIES},
+        "steady": {name: theirs.steady[name] for name in LATENCIES},
         "records_per_second": theirs.rate,
         "note": theirs.note,
     }
@@ -72,7 +74,7 @@ def report(setup: Setup, ours: Moves, theirs: Restart, facts: dict[str, Any]) ->
         "title": "A quarter of the state moves while the stream runs",
         "machine": {
             "input": f"{ours.rate:,.0f} records a second, open-loop",
-            "state": f"{setup.keys:,} keys in {setup.bins} bins; moved by rescaling from {setup.workers} to {setup.fewer} workers and back",
+            "state": f"{setup.keys:,} keys in {setup.bins} bins; moved by rescaling from {setup.workers} to {setup.fewer} workers and back; its sizes are estimates",
             **facts,
         },
         "steady": cast("Latencies", ours.steady),
@@ -87,6 +89,8 @@ def _moved(setup: Setup, move: Move, result: dict[str, Any]) -> Run:
     run = {
         "name": move.name,
         **_plain(move),
+        # Its name says it all, unless there is something to set.
+        "strategy": describe(move.outcome["strategy"]) if move.strategy == "paced" else move.strategy,
         **{name: move.figures[name] for name in LATENCIES},
         "migration": {"start": BEFORE_S, "end": end - zero},
         "moved": [(at - zero, amount) for at, amount in move.moved],
@@ -97,12 +101,11 @@ def _moved(setup: Setup, move: Move, result: dict[str, Any]) -> Run:
 
 def _restarted(setup: Setup, theirs: Restart, result: dict[str, Any], rate: float) -> Run:
     zero = theirs.began - BEFORE_S
-    caught_up = theirs.began + theirs.figures["seconds"]
+    caught_up = result["begin"] + theirs.figures["second"] + theirs.figures["seconds"]
     note = f"The same {setup.keys:,} keys with RocksDB, from {setup.workers} to {setup.fewer} state partitions. {theirs.note}."
     if theirs.rate != rate:
         note += f" It got {theirs.rate:,.0f} records a second, because it does not keep up with more."
-    own = result["phases"][0]
-    note += f" While nothing moved, its slowest record took {own['max_ms'] / 1e3:.2f} s."
+    note += f" While nothing moved, its slowest record took {milliseconds(theirs.steady['max_ms'])}."
     run = {
         "name": "Spark: stop, repartition, restart",
         "strategy": "Spark",
