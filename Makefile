@@ -24,8 +24,8 @@ $(LOWEST): $(LOWEST)/ready
 $(LOWEST)/ready: requirements-lowest.txt pyproject.toml tools/venv.sh tools/java.sh
 	@PYTHON="$(PYTHON)" tools/venv.sh $(LOWEST) requirements-lowest.txt lowest
 
-demo: .venv ## a word count whose state moves while it runs; ends by itself
-	@$(call RUN,$(VENV)) sterna demo
+demo: .venv ## a quarter of the state moves in every way while a stream runs, then Spark's own rescale; three minutes, makes report.html
+	@$(call RUN,$(VENV)) sterna demo $(ARGS)
 
 lint: .venv ## ruff and mypy
 	@$(call RUN,$(VENV)) ruff check .

@@ -30,6 +30,7 @@ from sterna.errors import InvalidInput, SternaError
 from sterna.handle import MigrationHandle
 from sterna.sinks.files import BETWEEN, sweep
 from sterna.sources.tick import Ticker, tick_frame
+from sterna.statistics import Floats, bin_bytes
 from sterna.strategies import Strategy
 from sterna.targets import Target, as_target
 
@@ -365,6 +366,12 @@ class Query:
                 for name, c in last.configurations.items()
             },
         }
+
+    def bin_bytes(self, operator: str | None = None) -> Floats:
+        """About how many bytes of state each bin has, as of the last committed epoch."""
+        name = self._operator(operator)
+        last = self._coordinator.last
+        return bin_bytes(last.state.get(name, {}), last.configurations[name])
 
     def history(self) -> list[dict[str, Any]]:
         """What happened to the configuration, oldest first."""

@@ -12,7 +12,7 @@ import shutil
 import signal
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -78,7 +78,10 @@ def session(master: str = "local[2]", **conf: str) -> SparkSession:
 
 @contextmanager
 def workplace(
-    master: str = "local[2]", memory: str = "1g", folder: str | None = None
+    master: str = "local[2]",
+    memory: str = "1g",
+    folder: str | None = None,
+    settings: Callable[[str], Mapping[str, str]] = lambda _: {},
 ) -> Iterator[tuple[SparkSession, Path]]:
     """A session and a temporary folder, for a program that comes and goes: both are gone afterwards.
 
@@ -89,6 +92,7 @@ def workplace(
         master: Spark's master URL.
         memory: the heap of the JVM.
         folder: where the temporary folder goes; the system's choice unless given.
+        settings: more settings of the session, which may depend on the temporary folder.
     """
     from pyspark.sql import SparkSession  # noqa: PLC0415 - as above
 
@@ -105,6 +109,7 @@ def workplace(
                     "spark.local.dir": str(root / "local"),
                     "spark.sql.warehouse.dir": str(root / "warehouse"),
                     "spark.ui.enabled": "false",
+                    **settings(str(root)),
                 },
             )
             # A query that is stopped in mid-epoch logs errors; real ones come as exceptions.
@@ -113,10 +118,12 @@ def workplace(
         else:
             yield borrowed, root
     finally:
-        if own is not None:
-            own.stop()
-        shutil.rmtree(root, ignore_errors=True)
-        signal.signal(signal.SIGTERM, before)
+        try:
+            if own is not None:
+                own.stop()
+        finally:
+            shutil.rmtree(root, ignore_errors=True)
+            signal.signal(signal.SIGTERM, before)
 
 
 def _terminated(number: int, _: Any) -> NoReturn:

@@ -3,46 +3,16 @@ from __future__ import annotations
 import json
 import math
 import re
-from html.parser import HTMLParser
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bench.page import Page
 from bench.sample import sample
 from sterna.bench.report import render
 
-VOID = {"meta", "br", "hr", "img", "input", "link"}
 HOSTILE = "</script><script>alert(1)</script><!--\"'&amp;\x00\x1b]]>"
-
-
-class Page(HTMLParser):
-    """Every element of a page with its attributes; fails where one is not closed."""
-
-    def __init__(self, text):
-        super().__init__()
-        self.open, self.elements, self.text = [], [], []
-        self.feed(text)
-        self.close()
-        assert self.open == []
-
-    def handle_starttag(self, tag, attrs):
-        self.elements.append((tag, dict(attrs)))
-        if tag not in VOID:
-            self.open.append(tag)
-
-    def handle_endtag(self, tag):
-        assert self.open.pop() == tag
-
-    def handle_data(self, data):
-        if not {"script", "style"} & set(self.open):
-            self.text.append(data)
-
-    def all(self, *names):
-        return [attributes for tag, attributes in self.elements if tag in names]
-
-    def words(self):
-        return " ".join(self.text)
 
 
 def drawn(page):

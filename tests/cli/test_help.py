@@ -25,7 +25,7 @@ def test_version_names_sterna_and_pyspark():
     ("command", "words"),
     [
         ((), ["demo", "bench", "--version"]),
-        (("demo",), ["word", "minute"]),
+        (("demo",), ["--json", "--quick", "--report", "minutes"]),
         (("bench",), ["throughput", "state", "bins"]),
         (("bench", "throughput"), ["--json", "--quick", "--transform-with-state", "groupBy"]),
         (("bench", "state"), ["--json", "--quick", "64M"]),

@@ -24,3 +24,27 @@ def test_an_interrupted_benchmark_leaves_nothing_behind(tmp_path, number, code):
         _, rest = process.communicate(timeout=60)
     assert process.returncode == code, rest
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("moment", ["filling", "steady:", "fluid, there"])
+def test_an_interrupted_demo_leaves_nothing_behind(tmp_path, moment):
+    command = [
+        sys.executable,
+        "-m",
+        "sterna.cli",
+        "demo",
+        "--quick",
+        "--report",
+        str(tmp_path / "report.html"),
+    ]
+    environment = os.environ | {"COLUMNS": "200", "TMPDIR": str(tmp_path)}
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as process:
+        assert process.stderr is not None
+        for line in process.stderr:
+            if moment in line:
+                break
+        process.send_signal(signal.SIGINT)
+        _, rest = process.communicate(timeout=120)
+    assert process.returncode == 130, rest
+    assert list(tmp_path.iterdir()) == []

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -55,6 +55,8 @@ def run(
     every: float = 0.025,
     window: float = 5.0,
     say: Say = lambda _: None,
+    watch: Callable[[Run], None] = lambda _: None,
+    settings_folder: str | None = None,
 ) -> dict[str, Any]:
     """Runs the phases; see the module's docstring.
 
@@ -69,19 +71,25 @@ def run(
         every: seconds of records in a file.
         window: seconds in which the latency must not change before the first phase.
         say: takes a line about what is going on.
+        watch: is told of the run once the query has started, for a view of it.
+        settings_folder: the folder of the session's ``settings``, where it is another one.
 
     Returns:
-        Figures ready for JSON: of each phase, a timeline, memory, pauses; and ``next_record``, where another run may begin.
+        Figures ready for JSON: ``begin``, when the first record was due; of each phase, a timeline, memory, pauses; and ``next_record``, where
+        another run may begin.
     """
     source = os.path.join(folder, "input")
     stream = records.stream(spark, source)
     schedule = Schedule(time.time() + LEAD_SECONDS, rate, first, every)
     moments: list[float] = []
-    with Observer(os.path.join(folder, f"memory-{first}.jsonl"), gc_log(folder)) as observer:
+    with Observer(
+        os.path.join(folder, f"memory-{first}.jsonl"), gc_log(settings_folder or folder)
+    ) as observer:
         with Feeder(source, schedule) as feeder:
             try:
                 subject.start(stream)
                 under_way = Run(subject)
+                watch(under_way)
                 under_way.until_steady(window)
                 for phase in phases:
                     say(f"{subject.name}: {phase.name}")
@@ -101,6 +109,7 @@ def run(
     return {
         "system": subject.name,
         "rate": rate,
+        "begin": schedule.begin,
         "next_record": end,
         "phases": [
             {"name": phase.name, **figures(epochs, schedule, moments[i], moments[i + 1])}

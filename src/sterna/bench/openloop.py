@@ -113,7 +113,10 @@ class Records:
         """The records of lines ``start,end``."""
         start, end = (F.split_part("value", F.lit(","), F.lit(i)).cast("long") for i in (1, 2))
         numbers = lines.select(F.explode(F.sequence(start, end - 1)).alias("n"))
-        keyed = numbers.select(self.keys.expression(F.col("n")).alias("key"))
+        return self.with_payload(numbers.select(self.keys.expression(F.col("n")).alias("key")))
+
+    def with_payload(self, keyed: DataFrame) -> DataFrame:
+        """The records of these keys."""
         if not self.payload:
             return keyed
         piece = F.lpad(F.hex("key"), 16, "0")

@@ -1,0 +1,77 @@
+"""The demo from beginning to end."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import TypeVar
+
+from rich.console import Console
+
+from sterna.bench import harness, machine
+from sterna.bench.report_data import Report
+from sterna.demo import moves, restart, telling
+from sterna.demo.setup import Setup
+from sterna.demo.watching import Watcher
+from sterna.live import View
+from sterna.session import workplace
+
+MEMORY = "2g"
+LOOK_SECONDS, PATIENCE_SECONDS = 0.2, 60.0
+T = TypeVar("T")
+
+
+def run(setup: Setup, console: Console) -> tuple[Report, dict[str, object]]:
+    """Runs it and shows it on a console; returns the report, and the figures as JSON has them."""
+    console.print(f"Starting Spark. {introduction(setup)}", soft_wrap=True)
+    with (
+        workplace("local[2]", MEMORY, settings=harness.settings) as (spark, root),
+        # Not earlier: what Spark says when it starts would end up in the middle of the picture.
+        Watcher(View(console)) as watcher,
+    ):
+        facts = machine.facts(spark)
+
+        def parts() -> tuple[moves.Moves, restart.Restart]:
+            ours = moves.run(spark, setup, str(root / "sterna"), watcher)
+            return ours, restart.run(spark, setup, str(root / "spark"), ours.rate, watcher)
+
+        ours, theirs = interruptible(parts, spark.stop)
+        watcher.say("done")
+    if theirs.skipped is not None:
+        console.print(theirs.skipped, soft_wrap=True)
+    return telling.report(setup, ours, theirs, facts), telling.figures(setup, ours, theirs, facts)
+
+
+def interruptible(work: Callable[[], T], give_up: Callable[[], None]) -> T:
+    """Does the work in a thread of its own; if this one is interrupted, gives up and waits until the work has noticed.
+
+    A call into the JVM that a signal interrupts leaves its connection unusable, and each thread has one: so the thread that gets the signals makes no calls.
+    """
+    future: Future[T] = Future()
+
+    def run() -> None:
+        try:
+            future.set_result(work())
+        except BaseException as error:  # noqa: BLE001 - handed on to whoever waits
+            future.set_exception(error)
+
+    thread = threading.Thread(target=run, name="sterna-demo", daemon=True)
+    thread.start()
+    try:
+        while thread.is_alive():
+            thread.join(LOOK_SECONDS)
+    except BaseException:
+        give_up()
+        thread.join(PATIENCE_SECONDS)
+        raise
+    return future.result()
+
+
+def introduction(setup: Setup) -> str:
+    """What will happen, in a few sentences."""
+    return (
+        f"A stream counts {setup.keys:,} keys with {setup.payload} bytes of text each, in {setup.bins} bins. A quarter of them moves when "
+        f"{setup.workers} workers become {setup.fewer}, and again when they become {setup.workers}, with each strategy. All workers are on this machine "
+        "and could hand their files over; here the state really travels, through the exchange."
+    )
