@@ -44,7 +44,13 @@ def conclude(
     newest = {int(edge): time for edge, time in routed["newest"].items()}
     late = sum(routed["late"].values())
     ordered = [receipt for _, receipt in sorted(receipts.items())]
-    moved = {name: plan.moved_bytes for name, plan in zip(names, plans, strict=True)}
+    # What was shipped is known to the byte; what changed hands by reference is estimated.
+    moved = {
+        name: sum(r.get("installed", 0) for (at, _), r in receipts.items() if at == index)
+        if plan.extractions
+        else plan.moved_bytes
+        for index, (name, plan) in enumerate(zip(names, plans, strict=True))
+    }
     milliseconds = round(took * 1e3, 1)
     migrations = [
         committed(one, sum(moved[name] for name in one.target), milliseconds, decision.epoch, now)
