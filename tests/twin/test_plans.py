@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 
+import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from configuration.test_configurations import configurations
-from sterna.configuration import HASHES
+from sterna.configuration import HASHES, Configuration
 from sterna.engine.plans import plan_operator
 from sterna.state.refs import RunRef, keep
 
@@ -74,3 +75,17 @@ def test_nothing_moves_for_nothing(held_by):
     plan = plan_operator(0, state, old, old, TABLES, lambda *_: True)
     assert (plan.moves, plan.extractions, plan.moved_bytes) == ([], [], 0)
     assert plan.refs == state
+
+
+def test_bins_that_leave_one_by_one_do_not_leave_a_piece_each():
+    # Worker 0 has the first half, and every other bin of the second half; its run spans all of it.
+    owners = np.array([0] * 16 + [0, 1] * 8, np.int32)
+    refs = {0: {"a": [ref("run")]}, 1: {"a": []}}
+    for bin_ in range(16, 32, 2):
+        old = Configuration(5, 2, owners)
+        owners = owners.copy()
+        owners[bin_] = 1
+        plan = plan_operator(0, refs, old, Configuration(5, 2, owners), ["a"], lambda *_: False)
+        refs = {0: plan.refs[0], 1: {"a": []}}
+        assert len(refs[0]["a"]) <= 2
+    assert held(refs[0]["a"]) == {"run": [(0, HASHES // 2)]}

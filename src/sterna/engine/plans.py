@@ -6,13 +6,14 @@ has them): the references change hands. Otherwise it is *shipped*: the old worke
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from sterna.configuration import Configuration, Move, Range, moves
 from sterna.state.background import digest
-from sterna.state.refs import RunRef, drop, keep
+from sterna.state.refs import END, RunRef, drop, keep
 
 TableRefs = dict[str, list[RunRef]]
 WorkerRefs = dict[int, TableRefs]
@@ -34,7 +35,7 @@ class Change:
 
     Attributes:
         before: a digest of what each table had.
-        leaving: the ranges that went away.
+        leaving: the ranges that went away, and what lies between them and those that stay.
         arrivals: what was linked.
     """
 
@@ -104,17 +105,18 @@ def plan_operator(
         )
         for source, ranges in sorted(shipped.items())
     ]
+    gone = {source: _gaps(ranges, new.ranges(source)) for source, ranges in leaving.items()}
     changes = {
         worker: Change(
             {table: digest(refs[worker][table]) for table in tables},
-            sorted(leaving.get(worker, [])),
+            gone.get(worker, []),
             dict(arrivals.get(worker, {})),
         )
         for worker in {*leaving, *arrivals}
     }
-    for source, ranges in leaving.items():
+    for source, gaps in gone.items():
         for table in tables:
-            refs[source][table] = drop(refs[source][table], sorted(ranges))
+            refs[source][table] = drop(refs[source][table], gaps)
     for target, arrived in arrivals.items():
         for table, extra in arrived.items():
             refs[target][table] = refs[target][table] + extra
@@ -122,14 +124,42 @@ def plan_operator(
     return OperatorPlan(starts, extractions, travel, moved_bytes, changes)
 
 
+def _gaps(leaving: Sequence[Range], staying: Sequence[Range]) -> list[Range]:
+    """What leaves, each range as far as those that stay.
+
+    Nothing of the worker's lies in between, but references may span it: dropping no more than a bin would leave one more piece of each of them for every
+    bin that leaves.
+
+    >>> _gaps([(10, 20), (30, 40)], [(0, 5), (25, 30), (60, 70)])
+    [(5, 25), (30, 60)]
+    """
+    lows = [lo for lo, _ in staying]
+    found = set()
+    for lo, _ in leaving:
+        place = bisect_right(lows, lo)
+        start = staying[place - 1][1] if place else 0
+        found.add((start, lows[place] if place < len(lows) else END))
+    return sorted(found)
+
+
 def _share(refs: list[RunRef], part: list[RunRef], owned: list[Range]) -> int:
     """About how many bytes ``part`` is of ``refs``: hashes are uniform over what the worker owns."""
+    names = {ref.name for ref in part}
+    lows, before = [], [0]
+    for lo, hi in owned:
+        lows.append(lo)
+        before.append(before[-1] + hi - lo)
+
+    def below(point: int) -> int:
+        """How much of what is owned lies below."""
+        place = bisect_right(lows, point)
+        return before[place - 1] + min(point, owned[place - 1][1]) - lows[place - 1] if place else 0
+
     held: dict[str, int] = defaultdict(int)
-    size: dict[str, int] = {}
-    for ref in keep(refs, owned):
-        held[ref.name] += ref.hi - ref.lo
-        size[ref.name] = ref.size
-    return int(sum(size[ref.name] * ((ref.hi - ref.lo) / held[ref.name]) for ref in part if ref.name in size))
+    for ref in refs:
+        if ref.name in names:
+            held[ref.name] += below(ref.hi) - below(ref.lo)
+    return int(sum(ref.size * ((ref.hi - ref.lo) / held[ref.name]) for ref in part))
 
 
 def _all(ranges: Mapping[int, list[Range]]) -> list[Range]:
