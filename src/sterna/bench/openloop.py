@@ -115,8 +115,15 @@ class Records:
         numbers = lines.select(F.explode(F.sequence(start, end - 1)).alias("n"))
         return self.with_payload(numbers.select(self.keys.expression(F.col("n")).alias("key")))
 
+    def state(self, spark: SparkSession) -> DataFrame:
+        """What a count by key holds once it has seen each key once: a batch DataFrame of all keys."""
+        counted = spark.range(self.keys.count).select(
+            F.col("id").alias("key"), F.lit(1).cast("long").alias("n")
+        )
+        return self.with_payload(counted)
+
     def with_payload(self, keyed: DataFrame) -> DataFrame:
-        """The records of these keys."""
+        """The same rows with their text, if they have one."""
         if not self.payload:
             return keyed
         piece = F.lpad(F.hex("key"), 16, "0")

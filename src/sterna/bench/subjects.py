@@ -89,6 +89,11 @@ class SternaSubject:
         if self.handle is not None and self.handle.is_active:
             self.handle.stop()
 
+    @property
+    def milliseconds(self) -> dict[int, float]:
+        """How long each epoch since the start took, by the query's own account."""
+        return self._sink.milliseconds
+
     def epochs(self, first: int, size: int) -> list[Epoch]:  # noqa: ARG002 - it counts records, not files
         """See ``Subject``."""
         return acknowledge.by_totals(acknowledge.reports(self.query), first, self._sink.totals)
@@ -97,11 +102,8 @@ class SternaSubject:
         """See ``Subject``."""
         assert self.handle is not None, "not started"
         began = time.monotonic()
-        self.handle.migrate(sterna.rescale(workers))
-        while self.handle.configuration().workers != workers:
-            if time.monotonic() > began + RESCALE_SECONDS:
-                raise TimeoutError(f"no {workers} workers after {RESCALE_SECONDS:.0f} s")
-            self.handle.await_termination(0.02)  # raises what made the query fail
+        # The number of workers changes with the first step; the migration is over with the last.
+        self.handle.migrate(sterna.rescale(workers)).wait(RESCALE_SECONDS)
         return {"migrate": time.monotonic() - began}
 
 
