@@ -249,6 +249,60 @@ def bins(
         _print(result, benchmark.show, as_json=as_json)
 
 
+@bench.command()
+def migrate(
+    *,
+    as_json: Json = False,
+    quick: Quick = False,
+    rounds: Annotated[
+        int | None, typer.Option(min=1, help="How often the strategies take turns.", show_default="5")
+    ] = None,
+    experiment: Annotated[
+        str, typer.Option(help="headline, bins, keys, proportional, load, memory, afterwards or all.")
+    ] = "all",
+    shape: Annotated[
+        str,
+        typer.Option(
+            help="The quarter that moves: all bins of one worker (worker), or half of the bins of half of the workers (halves)."
+        ),
+    ] = "worker",
+    report: Annotated[
+        Path | None, typer.Option(dir_okay=False, help="Where to write a page about the headline.")
+    ] = None,
+    master: Master = "local[2]",
+    memory: Annotated[str | None, typer.Option(help="Heap of Spark's JVM.", show_default="4g")] = None,
+    folder: Folder = None,
+) -> None:
+    """What moving a quarter of the state costs in latency and memory, by strategy, and Spark's offline way beside it.
+
+    The headline, 1 GiB of state in 4096 bins, takes about two hours with five rounds; all experiments together take a
+    day, and tens of gigabytes of disk while they run. --quick takes a few minutes and leaves out what is slow.
+    """
+    with _failures():
+        from sterna.bench import migrate as benchmark
+        from sterna.bench.leg import SHAPES
+
+        if experiment not in (*benchmark.EXPERIMENTS, "all"):
+            raise typer.BadParameter(
+                f"{experiment!r} is none of {', '.join(benchmark.EXPERIMENTS)}, all",
+                param_hint="--experiment",
+            )
+        if shape not in SHAPES:
+            raise typer.BadParameter(f"{shape!r} is none of {', '.join(SHAPES)}", param_hint="--shape")
+        result = benchmark.run(
+            _say(),
+            experiments=list(benchmark.EXPERIMENTS) if experiment == "all" else [experiment],
+            sizes=benchmark.QUICK if quick else benchmark.FULL,
+            rounds=rounds,
+            shape=shape,
+            master=master,
+            memory=memory,
+            folder=str(folder) if folder else None,
+            report=str(report) if report else None,
+        )
+        _print(result, benchmark.show, as_json=as_json)
+
+
 def _say() -> Callable[[str], None]:
     """A teller of progress, on standard error, with the seconds since the start."""
     console, start = Console(stderr=True, highlight=False), time.monotonic()

@@ -5,7 +5,7 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from sterna.bench import bins, state, throughput
+from sterna.bench import bins, migrate, offline, state, throughput
 from sterna.bench.source import Keys
 from sterna.cli import app
 
@@ -13,7 +13,7 @@ from sterna.cli import app
 @pytest.fixture
 def bench(spark, monkeypatch, tmp_path):
     """Run a benchmark at its smallest size through the command line; gives its JSON."""
-    for module in (throughput, state, bins):
+    for module in (throughput, state, bins, migrate):
         monkeypatch.setattr(module, "QUICK", module.SMOKE)
 
     def run(*arguments):
@@ -53,6 +53,47 @@ def test_bins_are_compared_with_the_reference(bench):
     result = bench("bins")
     assert [line["bins"] for line in result["results"]] == [2**4, 2**12]
     assert result["results"][1]["ratio"] == 1
+
+
+@pytest.mark.parametrize("experiment", ["bins", "keys", "proportional", "load", "memory"])
+def test_migrations_are_compared_with_the_time_before_them(bench, experiment):
+    result = bench("migrate", "--experiment", experiment)
+    found = result["experiments"][experiment]
+    for line in found["results"]:
+        for way in ("there", "back"):
+            (round_,) = (one[way] for one in line["rounds"])
+            assert round_["bins"] == line["bins"] // 4
+            assert round_["steps"] > 0
+            assert round_["ended"]
+            assert round_["max_ratio"] == pytest.approx(
+                round_["during"]["max_ms"] / round_["before"]["max_ms"], rel=0.01
+            )
+            assert 0 <= round_["within_latency"] <= 1
+    assert {"bins", "keys", "proportional", "load", "memory"} >= result["experiments"].keys()
+
+
+def test_the_headline_of_migrations_has_its_goals_and_a_page(bench, tmp_path_factory, monkeypatch):
+    monkeypatch.setattr(
+        offline, "available", lambda _: False
+    )  # Spark's way takes a minute; it is tested elsewhere
+    page = tmp_path_factory.mktemp("page") / "report.html"
+    result = bench("migrate", "--experiment", "headline", "--report", str(page))
+    found = result["experiments"]["headline"]
+    assert found["goals"]["matched_max_ratio"] == found["results"][0]["max_ratio"]
+    assert "matched, there" in page.read_text()
+
+
+def test_rows_a_second_before_and_after_a_migration(bench):
+    result = bench("migrate", "--experiment", "afterwards")
+    (line,) = result["experiments"]["afterwards"]["results"]
+    assert len(line["before"]) == len(line["after"]) == 2
+    assert line["interval"][0] <= line["change"] <= line["interval"][1]
+
+
+def test_an_unknown_experiment_is_refused():
+    result = CliRunner().invoke(app, ["bench", "migrate", "--experiment", "all of them"])
+    assert result.exit_code == 2
+    assert "none of headline" in result.output
 
 
 def test_filling_visits_each_key_once_also_while_growing(spark):

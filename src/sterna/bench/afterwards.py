@@ -1,0 +1,110 @@
+"""Does a migration cost anything afterwards?
+
+Method. Two queries with the same state and workers. In rounds, in an order that is reversed every other round, the maximum rate of both is
+measured; then one of them moves a quarter of its state there and back, bin by bin; then as many rounds again. What is looked at is by how
+much the one is faster or slower than the other in a round, so that a machine that changes in between does not count. ``change`` is the mean of that
+afterwards minus the mean before, with its 95 % interval (Welch's t).
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from typing import TYPE_CHECKING, Any
+
+from sterna.bench import ceiling
+from sterna.bench.place import Place, filled
+from sterna.bench.trial import trial
+
+if TYPE_CHECKING:
+    from sterna.bench.laboratory import Laboratory
+
+
+# The 97.5 % quantile of Student's t for 1, 2, 3, … degrees of freedom; beyond them that of the normal distribution, nearly.
+QUANTILES = (
+    12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131,
+    2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042,
+)  # fmt: skip
+
+
+def afterwards(lab: Laboratory) -> dict[str, Any]:
+    """See the module's docstring."""
+    state = lab.sizes.afterwards
+    size = (state.keys, state.payload, 2**state.power)
+    places = {
+        name: filled(lab.spark, str(lab.root / f"{name}"), *size, lab.sizes.pressure, lab.say)
+        for name in ("control", "moved")
+    }
+    rounds = max(2, lab.rounds)
+    before = [_round(lab, places, number, rounds) for number in range(rounds)]
+    lab.say("moving there and back")
+    moved = trial(
+        lab.spark,
+        places["moved"],
+        "matched",
+        lab.sizes.sweep,
+        bins=2**state.power,
+        rate=places["moved"].rate,
+        shape=lab.shape,
+        settings_folder=str(lab.root),
+        say=lambda _: None,
+    )
+    after = [_round(lab, places, number, rounds) for number in range(rounds)]
+    change, low, high = interval([_lead(one) for one in before], [_lead(one) for one in after])
+    result = {
+        "keys": state.keys,
+        "bins": 2**state.power,
+        "strategy": "matched",
+        "steps": moved["there"]["steps"] + moved["back"]["steps"],
+        "before": before,
+        "after": after,
+        "change": round(change, 4),
+        "interval": [round(low, 4), round(high, 4)],
+    }
+    return {"results": [result], "goals": {"interval_contains_zero": low <= 0 <= high}}
+
+
+def _round(lab: Laboratory, places: dict[str, Place], number: int, rounds: int) -> dict[str, float]:
+    lab.say(f"rows a second, round {number + 1} of {rounds}")
+    out = {}
+    for name in list(places) if number % 2 == 0 else reversed(list(places)):
+        place, pressure = places[name], lab.sizes.pressure
+        found = ceiling.maximum_rate(
+            lab.spark,
+            place.subject(),
+            place.folder,
+            place.records,
+            first=place.first,
+            epoch_seconds=pressure.epoch,
+            warm=pressure.warm,
+            seconds=pressure.seconds,
+        )
+        place.first = found.next_record
+        out[name] = round(found.rate, 1)
+    return {name: out[name] for name in places}
+
+
+def _lead(one: dict[str, float]) -> float:
+    """By which share the migrated query is faster than the other."""
+    return one["moved"] / one["control"] - 1
+
+
+def interval(before: list[float], after: list[float]) -> tuple[float, float, float]:
+    """The difference of two means, and its 95 % interval; at least two values each.
+
+    Example:
+        >>> change, low, high = interval([0.0, 0.02, -0.02], [0.1, 0.12, 0.08])
+        >>> round(change, 2), low > 0
+        (0.1, True)
+    """
+    change = statistics.mean(after) - statistics.mean(before)
+    parts = [statistics.variance(values) / len(values) for values in (before, after)]
+    if not sum(parts):
+        return change, change, change
+    freedom = sum(parts) ** 2 / sum(
+        part**2 / (len(values) - 1) for part, values in zip(parts, (before, after), strict=True)
+    )
+    # A little wide rather than narrow: for fewer degrees of freedom, rounded down.
+    quantile = QUANTILES[min(max(int(freedom), 1), len(QUANTILES)) - 1]
+    width = quantile * math.sqrt(sum(parts))
+    return change, change - width, change + width

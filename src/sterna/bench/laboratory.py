@@ -1,0 +1,144 @@
+"""What all migration experiments share: the session, the places that are filled so far, and taking turns.
+
+In every round all cases run once, in an order that is reversed every other round, so that a machine that becomes slower or
+faster does not favour any of them.
+"""
+
+from __future__ import annotations
+
+import shutil
+import statistics
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from sterna.bench.leg import Course
+from sterna.bench.place import WORKERS, Place, filled
+from sterna.bench.rig import Say
+from sterna.bench.sizes import Sizes, State
+from sterna.bench.trial import MEMORY, trial
+
+WAYS = ("there", "back")
+SPREADS = ("max_ratio", "p99_ratio", "increase_ms", "seconds", "within_latency")
+
+
+@dataclass
+class Case:
+    """One strategy on one state at one load, and its rounds so far."""
+
+    place: Place
+    strategy: str
+    bins: int
+    rate: float
+    labels: dict[str, Any]
+    rounds: list[dict[str, Any]] = field(default_factory=list)
+    traces: list[dict[str, Any]] = field(default_factory=list)
+
+
+@dataclass
+class Laboratory:
+    """Where experiments happen."""
+
+    spark: SparkSession
+    root: Path
+    sizes: Sizes
+    rounds: int
+    shape: str
+    say: Say
+    places: dict[tuple[int, int], Place] = field(default_factory=dict)
+
+    def place(self, state: State) -> Place:
+        """The place with so many keys; filled when it is first asked for, with whatever number of bins that names."""
+        key = (state.keys, state.payload)
+        if key not in self.places:
+            folder = str(self.root / f"state-{state.keys}-{state.payload}")
+            size = (state.keys, state.payload, 2**state.power)
+            self.places[key] = filled(self.spark, folder, *size, self.sizes.pressure, self.say)
+        return self.places[key]
+
+    def forget(self, state: State) -> None:
+        """Removes a place: gigabytes that nobody needs any longer."""
+        place = self.places.pop((state.keys, state.payload), None)
+        if place is not None:
+            shutil.rmtree(place.folder)
+
+    def case(
+        self, state: State, strategy: str, *, power: int | None = None, load: float = 0.5, **labels: Any
+    ) -> Case:
+        """A strategy on a state at a share of the maximum rate."""
+        place, bins = self.place(state), 2 ** (state.power if power is None else power)
+        rate = max(1.0, place.ceiling["records_per_second"] * load)
+        named = {"strategy": strategy, "keys": state.keys, "bins": bins, "rate": round(rate), **labels}
+        return Case(place, strategy, bins, rate, named)
+
+    def strategies(self, bins: int) -> list[str]:
+        """The strategies to compare; ``fluid`` where it ends within minutes."""
+        fluid = ["fluid"] if bins // WORKERS <= self.sizes.fluid_bins else []
+        return [*self.sizes.strategies, *fluid]
+
+    def take_turns(self, cases: list[Case], course: Course) -> list[dict[str, Any]]:
+        """Runs all cases, round by round; gives a line for each."""
+        for number in range(self.rounds):
+            for case in cases if number % 2 == 0 else reversed(cases):
+                what = ", ".join(f"{key} {value}" for key, value in case.labels.items())
+                self.say(f"round {number + 1} of {self.rounds}: {what}")
+                found = trial(
+                    self.spark,
+                    case.place,
+                    case.strategy,
+                    course,
+                    bins=case.bins,
+                    rate=case.rate,
+                    shape=self.shape,
+                    settings_folder=str(self.root),
+                    say=lambda _: None,
+                )
+                case.traces.append(found.pop("trace"))
+                case.rounds.append(found)
+                self.say("; ".join(f"{way}: {_brief(found[way])}" for way in WAYS))
+        return [line(case) for case in cases]
+
+
+def line(case: Case) -> dict[str, Any]:
+    """The medians of a case, with their spread, and its rounds."""
+    out = {**case.labels}
+    for way in WAYS:
+        ways = [round_[way] for round_ in case.rounds]
+        out[way] = {
+            "before_max_ms": spread([one["before"]["max_ms"] for one in ways]),
+            "during_max_ms": spread([one["during"]["max_ms"] for one in ways]),
+            **{name: spread([one[name] for one in ways]) for name in SPREADS},
+            **{
+                name.replace("_mb", "_extra_mb"): spread(
+                    [one[f"{name}_during"] - one[f"{name}_before"] for one in ways if one[f"{name}_during"]]
+                )
+                for name in MEMORY
+            },
+            "ended": all(one["ended"] for one in ways),
+            "steps": statistics.median(one["steps"] for one in ways),
+            "bytes": statistics.median(one["bytes"] for one in ways),
+        }
+    # Of there and back, the worse.
+    out["max_ratio"] = max(out[way]["max_ratio"]["median"] for way in WAYS)
+    out["within_latency"] = min(out[way]["within_latency"]["median"] for way in WAYS)
+    out["increase_ms"] = max(out[way]["increase_ms"]["median"] for way in WAYS)
+    out["ended"] = all(out[way]["ended"] for way in WAYS)
+    return {**out, "rounds": case.rounds}
+
+
+def spread(values: list[float]) -> dict[str, float | None]:
+    """The median, and the least and the greatest."""
+    if not values:
+        return {"median": None, "least": None, "greatest": None}
+    middle = statistics.median(values)
+    return {"median": round(middle, 4), "least": round(min(values), 4), "greatest": round(max(values), 4)}
+
+
+def _brief(way: dict[str, Any]) -> str:
+    return (
+        f"max {way['before']['max_ms']:,.0f} → {way['during']['max_ms']:,.0f} ms ({way['max_ratio']:.2f}×), "
+        f"{way['steps']} steps in {way['seconds']:.0f} s, {way['within_latency']:.1%} within {way['limit_ms']:.0f} ms"
+        f"{'' if way['ended'] else ', not ended'}"
+    )

@@ -1,0 +1,76 @@
+"""Spark's own way beside the migrations: the same count on the same keys, stopped, repartitioned offline and started again.
+
+Once in all and not once a round: it takes minutes, and its latency is that of an outage, which does not depend on luck. Spark can't move a quarter: it goes from
+four state partitions to three, as when a worker leaves, and back. It gets the same records, at the same rate or at half of its
+own maximum, whichever is lower.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+from sterna.bench import ceiling, harness, offline
+from sterna.bench.openloop import Records
+from sterna.bench.phases import Phase, rescale
+from sterna.bench.place import WORKERS
+from sterna.bench.source import Keys
+from sterna.bench.subjects import SparkSubject
+from sterna.bench.trial import compared, latencies
+
+if TYPE_CHECKING:
+    from sterna.bench.laboratory import Laboratory
+    from sterna.bench.sizes import State
+
+
+def measure(lab: Laboratory, state: State, rate: float) -> dict[str, Any]:
+    """The latencies of Spark's way; only a reason where this Spark can't."""
+    if not offline.available(lab.spark):
+        return {"reason": f"Spark {lab.spark.version} can't repartition the state of a query"}
+    folder = str(lab.root / "offline")
+    os.makedirs(folder)
+    subject = SparkSubject(os.path.join(folder, "checkpoint"), WORKERS)
+    records = Records(Keys(state.keys), state.payload)
+    course, pressure = lab.sizes.course, lab.sizes.pressure
+    first = ceiling.fill(lab.spark, subject, folder, records, say=lab.say)
+    found = ceiling.maximum_rate(
+        lab.spark,
+        subject,
+        folder,
+        records,
+        first=first,
+        epoch_seconds=pressure.epoch,
+        warm=pressure.warm,
+        seconds=pressure.seconds,
+    )
+    lab.say(f"spark: at most {found.rate:,.0f} records a second")
+    phases = []
+    for way, workers in (("there", WORKERS - 1), ("back", WORKERS)):
+        phases += [
+            Phase(f"{way}: before", course.quiet),
+            Phase(f"{way}: lead", course.lead),
+            Phase(f"{way}: offline", rescale(workers, course.quiet)),
+        ]
+    result = harness.run(
+        lab.spark,
+        subject,
+        folder,
+        phases,
+        rate=min(rate, found.rate / 2),
+        records=records,
+        first=found.next_record,
+        window=course.window,
+        settings_folder=str(lab.root),
+        say=lab.say,
+    )
+    named = {phase["name"]: phase for phase in result["phases"]}
+    out: dict[str, Any] = {"rounds": 1, "rate": round(result["rate"]), "ceiling": found.to_json()}
+    for way in ("there", "back"):
+        before = latencies([named[f"{way}: before"]])
+        during = latencies([named[f"{way}: lead"], named[f"{way}: offline"]])
+        seconds = named[f"{way}: offline"]["seconds"]
+        out[way] = {"before": before, "during": during, **compared(before, during), "seconds": seconds}
+    out["steps"] = result["notes"]
+    # The gentler of both, so that nothing looks better beside it than it is.
+    out["increase_ms"] = min(out[way]["increase_ms"] for way in ("there", "back"))
+    return out

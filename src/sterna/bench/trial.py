@@ -1,0 +1,139 @@
+"""One run of a migration there and back, and its figures.
+
+``before`` is the quiet time; ``during`` the records that were due from shortly before the migration was asked for to its end, because those may have to wait for its
+first epoch. ``max_ratio`` is the largest latency of the one over that of the other, ``increase_ms`` their difference.
+``within_latency`` is the share of the migration's epochs that took no longer than ``limit_ms``, by the query's own account, which
+is what ``paced`` goes by. Memory is what all Python workers hold together that no file backs (and what the JVM has resident), its highest sample in either time.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from pyspark.sql import SparkSession
+
+from sterna.bench import harness
+from sterna.bench.latency import Histogram
+from sterna.bench.leg import Course, Leg, with_bins
+from sterna.bench.place import Place
+from sterna.bench.rig import Say
+
+MEMORY = ("worker_anonymous_mb", "jvm_resident_mb")
+
+
+def trial(
+    spark: SparkSession,
+    place: Place,
+    strategy: str,
+    course: Course,
+    *,
+    bins: int,
+    rate: float,
+    shape: str,
+    settings_folder: str,
+    say: Say,
+) -> dict[str, Any]:
+    """Runs one strategy there and back; gives ``there`` and ``back``, and what happened over time (``trace``)."""
+    there = Leg("there", strategy, course, None, shape)
+    back = Leg("back", strategy, course, there, shape)
+    subject = place.subject()
+    result = harness.run(
+        spark,
+        subject,
+        place.folder,
+        [with_bins(bins), *there.phases(), *back.phases()],
+        rate=rate,
+        records=place.records,
+        first=place.first,
+        window=course.window,
+        settings_folder=settings_folder,
+        say=say,
+    )
+    place.first = result["next_record"]
+    phases = {phase["name"]: phase for phase in result["phases"]}
+    return {
+        "there": figures(there, phases, result, subject.milliseconds),
+        "back": figures(back, phases, result, subject.milliseconds),
+        "trace": {name: result[name] for name in ("timeline", "memory", "pauses")},
+    }
+
+
+def figures(
+    leg: Leg, phases: dict[str, Any], result: dict[str, Any], milliseconds: dict[int, float]
+) -> dict[str, Any]:
+    """What is reported of one way; see the module's docstring."""
+    quiet = phases[f"{leg.name}: before"]
+    moving = [phases[f"{leg.name}: lead"], phases[f"{leg.name}: {leg.strategy}"]]
+    before, during = latencies([quiet]), latencies(moving)
+    outcome = leg.outcome
+    first, last = outcome["started_epoch"], outcome["ended_epoch"]
+    epochs = [took for epoch, took in milliseconds.items() if first <= epoch <= last]
+    quiet_epochs = [took for epoch, took in milliseconds.items() if epoch in leg.quiet_epochs]
+    return {
+        "before": before,
+        "during": during,
+        **compared(before, during),
+        "second": moving[1]["second"],
+        "seconds": round(outcome["ended"] - outcome["started"], 3),
+        "ended": outcome["status"] == "done",
+        "recovered_seconds": leg.recovered,
+        "steps": outcome["steps"],
+        "bins": outcome["bins"],
+        "bytes": outcome["bytes"],
+        "epoch_ms": {"before": durations(quiet_epochs), "during": durations(epochs)},
+        "limit_ms": round(leg.limit, 1),
+        "within_latency": round(sum(took <= leg.limit for took in epochs) / max(1, len(epochs)), 4),
+        **{
+            f"{name}_{when}": highest(result["memory"], name, span)
+            for name in MEMORY
+            for when, span in (("before", [quiet]), ("during", moving))
+        },
+        "pause_ms": {
+            when: longest_pause(result["pauses"], span)
+            for when, span in (("before", [quiet]), ("during", moving))
+        },
+    }
+
+
+def latencies(phases: list[dict[str, Any]]) -> dict[str, float]:
+    """Of the records that were due in some phases."""
+    histogram = Histogram()
+    for phase in phases:
+        histogram.merge(Histogram.from_json(phase["histogram"]))
+    return histogram.summary()
+
+
+def compared(before: dict[str, float], during: dict[str, float]) -> dict[str, float]:
+    """The largest latency of one time against that of another."""
+    return {
+        "max_ratio": round(during["max_ms"] / max(before["max_ms"], 1e-9), 3),
+        "p99_ratio": round(during["p99_ms"] / max(before["p99_ms"], 1e-9), 3),
+        "increase_ms": round(during["max_ms"] - before["max_ms"], 1),
+    }
+
+
+def durations(milliseconds: list[float]) -> dict[str, float]:
+    """How many epochs, and what they took."""
+    if not milliseconds:
+        return {"epochs": 0}
+    p50, p99, most = (round(float(np.percentile(milliseconds, p)), 1) for p in (50, 99, 100))
+    return {"epochs": len(milliseconds), "p50_ms": p50, "p99_ms": p99, "max_ms": most}
+
+
+def within(samples: list[dict[str, Any]], phases: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The samples of some phases."""
+    spans = [(phase["second"], phase["second"] + phase["seconds"]) for phase in phases]
+    return [one for one in samples if any(a <= one["second"] < b for a, b in spans)]
+
+
+def highest(samples: list[dict[str, Any]], name: str, phases: list[dict[str, Any]]) -> float | None:
+    """The highest sample in some phases."""
+    return max((one[name] for one in within(samples, phases)), default=None)
+
+
+def longest_pause(pauses: list[dict[str, Any]] | None, phases: list[dict[str, Any]]) -> float | None:
+    """The JVM's longest pause in some phases; None if it does not write them down."""
+    if pauses is None:
+        return None
+    return max((one["ms"] for one in within(pauses, phases)), default=0.0)
