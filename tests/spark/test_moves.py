@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 import pytest
 
 import sterna
+from sterna.engine import spark as engine
 from sterna.errors import InvalidInput, UpdateRefused
 
 KEYS = 40
@@ -53,8 +54,11 @@ def until_applied(query):
     return applied
 
 
-@pytest.mark.parametrize("share", [True, False], ids=["linked", "shipped"])
-def test_any_moves_leave_the_output_as_it_is(feed, start, share):
+@pytest.mark.parametrize(
+    ("share", "carried"), [(True, 0), (False, 1 << 20), (False, -1)], ids=["linked", "carried", "extracted"]
+)
+def test_any_moves_leave_the_output_as_it_is(feed, start, share, carried, monkeypatch):
+    monkeypatch.setattr(engine, "CARRIED_BYTES", carried)
     wishes = [
         sterna.rescale(4),
         {0: 3, 5: 0, 15: 1},

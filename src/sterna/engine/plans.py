@@ -21,12 +21,13 @@ WorkerRefs = dict[int, TableRefs]
 
 @dataclass(frozen=True)
 class Extraction:
-    """What one worker sends away: its references at t-1, and the ranges for each new owner."""
+    """What one worker sends away: its references at t-1, the ranges for each new owner, and about how many bytes that is."""
 
     operator: int
     worker: int
     refs: TableRefs
     ranges: dict[int, list[Range]]
+    bytes: int = 0
 
 
 @dataclass(frozen=True)
@@ -86,11 +87,11 @@ def plan_operator(
         leaving[move.source].append((move.lo, move.hi))
     arrivals: dict[int, dict[str, list[RunRef]]] = defaultdict(lambda: defaultdict(list))
     shipped: dict[int, dict[int, list[Range]]] = defaultdict(dict)
-    moved_bytes = 0
+    moved: dict[int, int] = defaultdict(int)
     for (source, target), ranges in sorted(by_pair.items()):
         cut = {table: keep(refs[source][table], ranges) for table in tables}
         owned = old.ranges(source)
-        moved_bytes += sum(_share(refs[source][table], cut[table], owned) for table in tables)
+        moved[source] += sum(_share(refs[source][table], cut[table], owned) for table in tables)
         if linked(source, target):
             for table in tables:
                 arrivals[target][table].extend(cut[table])
@@ -102,6 +103,7 @@ def plan_operator(
             source,
             {table: keep(refs[source][table], sorted(_all(ranges))) for table in tables},
             ranges,
+            moved[source],
         )
         for source, ranges in sorted(shipped.items())
     ]
@@ -121,7 +123,7 @@ def plan_operator(
         for table, extra in arrived.items():
             refs[target][table] = refs[target][table] + extra
     starts = {worker: refs[worker] for worker in range(new.workers)}
-    return OperatorPlan(starts, extractions, travel, moved_bytes, changes)
+    return OperatorPlan(starts, extractions, travel, sum(moved.values()), changes)
 
 
 def _gaps(leaving: Sequence[Range], staying: Sequence[Range]) -> list[Range]:

@@ -12,7 +12,7 @@ import gc
 import json
 import pickle
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import pyarrow as pa
@@ -32,6 +32,7 @@ from sterna.state.store import Store
 
 LAST_SETTLING = 64
 Batches = Iterable[pa.RecordBatch]
+Carried = tuple[tuple[Extraction, Mapping[str, "int | None"]], ...]
 _tasks = 0
 _shared: dict[int, Any] = {}
 
@@ -84,12 +85,18 @@ class _Task:
 
 
 class RouteTask(_Task):
-    """Routes one source partition."""
+    """Routes one source partition; the first one also sends away state, where that is little."""
 
-    def run(self, flow: Any, cache: RunCache, batches: Batches, *arguments: Any) -> Iterator[Any]:  # noqa: ARG002, D102
+    def run(self, flow: Any, cache: RunCache, batches: Batches, *arguments: Any) -> Iterator[Any]:  # noqa: D102
         routing: Routing = arguments[0]
+        carried: Carried = arguments[1]
         context = TaskContext.get()
-        yield from route(flow, routing, context.partitionId() if context else 0, batches)
+        partition = context.partitionId() if context else 0
+        if partition == 0:
+            for task, horizons in carried:
+                operator = flow.operators[task.operator]
+                yield from extract(operator, task, routing.seats[task.operator], cache, horizons)
+        yield from route(flow, routing, partition, batches)
         crash_point("after-route", routing.epoch)
 
 

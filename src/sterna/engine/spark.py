@@ -5,7 +5,7 @@ source rows ─▶ RouteTask ──┐
                            ├─▶ exchange by slot ─▶ ApplyTask ─▶ (exchange ─▶ ApplyTask)* ─▶ receipts
 ranges(n) ─▶ ExtractTask ──┘
 ```
-The first routing task greets all workers. Without rows Spark may run no routing task at all: then, or where that is likely, the
+State that moves is read by tasks of its own, or by the first routing task, where it is little. The first routing task greets all workers. Without rows Spark may run no routing task at all: then, or where that is likely, the
 greetings are a third branch. Rows for a later operator pass through the earlier ones. Adaptive execution is switched off for this plan, in the query's own
 session: it would merge the slots. A failed task fails the job, and the error that a fold raised comes out with the user's traceback.
 """
@@ -27,7 +27,7 @@ from pyspark.sql.types import BinaryType, DoubleType, FloatType, IntegerType, St
 from sterna.dataflow import Dataflow
 from sterna.engine.epoch import Tasks
 from sterna.engine.messages import parse
-from sterna.engine.process import ApplyTask, ExtractTask, RouteTask, SinkTask, ship
+from sterna.engine.process import ApplyTask, Carried, ExtractTask, RouteTask, SinkTask, ship
 from sterna.engine.route import COUNTED, Routing, hellos
 from sterna.errors import FoldError, InvalidInput, StateError, SternaError
 from sterna.operators.aggregate import Aggregate
@@ -42,6 +42,8 @@ if TYPE_CHECKING:
 
 ARROW_ROWS = 1 << 17
 JOB_ATTEMPTS = 4
+CARRIED_BYTES = 4 << 20
+"""State up to this size is read by the first routing task: a task of its own, and its part of the plan, would take longer than reading it."""
 SPARK_SCHEMA = StructType([StructField("slot", IntegerType()), StructField("body", BinaryType())])
 SETTINGS = (
     "spark.sql.adaptive.enabled",
@@ -110,16 +112,26 @@ class SparkRunner:
         if len(members) < len(self.flow.operators):
             routing = replace(routing, members=members)
         source = self._source(spark, batch, tasks, members, receipts)
-        routed = source.mapInArrow(RouteTask(self._shared, routing), SPARK_SCHEMA)
         if len(members) == len(self.flow.operators) and not self._silent:
-            found = self._applied(spark, tasks, members, routed)
+            carried = self._carried(tasks)
+            routed = source.mapInArrow(RouteTask(self._shared, routing, carried), SPARK_SCHEMA)
+            left = replace(tasks, extractions=((),) * len(tasks.extractions)) if carried else tasks
+            found = self._applied(spark, left, members, routed)
             if found:
                 self._silent = not _rows_routed(found)
                 return found
         # No routing task ran. What the other tasks did, if anything, is an attempt that nobody knows of.
+        routed = source.mapInArrow(RouteTask(self._shared, routing, ()), SPARK_SCHEMA)
         found = self._applied(spark, tasks, members, routed.union(self._hello_rows(spark, routing)))
         self._silent = not _rows_routed(found)
         return found
+
+    def _carried(self, tasks: Tasks) -> Carried:
+        """What the first routing task extracts: everything, if it is little and need not be read where its worker sits."""
+        found = [one for some in tasks.extractions for one in some]
+        if self._pinned is not None or sum(one.bytes for one in found) > CARRIED_BYTES:
+            return ()
+        return tuple((one, tasks.horizons[one.operator]) for one in found)
 
     def _applied(
         self, spark: SparkSession, tasks: Tasks, members: tuple[int, ...], frame: DataFrame
