@@ -21,7 +21,7 @@ WorkerRefs = dict[int, TableRefs]
 
 @dataclass(frozen=True)
 class Extraction:
-    """What one worker sends away: its references at t-1, the ranges for each new owner, and about how many bytes that is."""
+    """What one worker sends away: its references at t-1, the ranges for each new owner, and about how many bytes that is if all bins are alike."""
 
     operator: int
     worker: int
@@ -87,23 +87,24 @@ def plan_operator(
         leaving[move.source].append((move.lo, move.hi))
     arrivals: dict[int, dict[str, list[RunRef]]] = defaultdict(lambda: defaultdict(list))
     shipped: dict[int, dict[int, list[Range]]] = defaultdict(dict)
-    moved: dict[int, int] = defaultdict(int)
+    moved_bytes = 0
     for (source, target), ranges in sorted(by_pair.items()):
         cut = {table: keep(refs[source][table], ranges) for table in tables}
         owned = old.ranges(source)
-        moved[source] += sum(_share(refs[source][table], cut[table], owned) for table in tables)
+        moved_bytes += sum(_share(refs[source][table], cut[table], owned) for table in tables)
         if linked(source, target):
             for table in tables:
                 arrivals[target][table].extend(cut[table])
         else:
             shipped[source][target] = ranges
+    density = _bytes(refs) / END if shipped else 0.0
     extractions = [
         Extraction(
             operator,
             source,
             {table: keep(refs[source][table], sorted(_all(ranges))) for table in tables},
             ranges,
-            moved[source],
+            int(density * sum(hi - lo for lo, hi in _all(ranges))),
         )
         for source, ranges in sorted(shipped.items())
     ]
@@ -123,7 +124,7 @@ def plan_operator(
         for table, extra in arrived.items():
             refs[target][table] = refs[target][table] + extra
     starts = {worker: refs[worker] for worker in range(new.workers)}
-    return OperatorPlan(starts, extractions, travel, sum(moved.values()), changes)
+    return OperatorPlan(starts, extractions, travel, moved_bytes, changes)
 
 
 def _gaps(leaving: Sequence[Range], staying: Sequence[Range]) -> list[Range]:
@@ -162,6 +163,13 @@ def _share(refs: list[RunRef], part: list[RunRef], owned: list[Range]) -> int:
         if ref.name in names:
             held[ref.name] += below(ref.hi) - below(ref.lo)
     return int(sum(ref.size * ((ref.hi - ref.lo) / held[ref.name]) for ref in part))
+
+
+def _bytes(refs: WorkerRefs) -> int:
+    """The size of all files; what a worker's files hold of a range is not known once most of them has left."""
+    return sum(
+        {ref.name: ref.size for tables in refs.values() for some in tables.values() for ref in some}.values()
+    )
 
 
 def _all(ranges: Mapping[int, list[Range]]) -> list[Range]:
