@@ -260,6 +260,12 @@ def migrate(
     experiment: Annotated[
         str, typer.Option(help="headline, bins, keys, proportional, load, memory, afterwards or all.")
     ] = "all",
+    minutes: Annotated[
+        float | None,
+        typer.Option(
+            min=0, help="Begin no run later than this, and report what there is.", show_default="no limit"
+        ),
+    ] = None,
     shape: Annotated[
         str,
         typer.Option(
@@ -294,6 +300,7 @@ def migrate(
             experiments=list(benchmark.EXPERIMENTS) if experiment == "all" else [experiment],
             sizes=benchmark.QUICK if quick else benchmark.FULL,
             rounds=rounds,
+            minutes=minutes,
             shape=shape,
             master=master,
             memory=memory,

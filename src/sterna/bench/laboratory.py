@@ -6,8 +6,10 @@ faster does not favour any of them.
 
 from __future__ import annotations
 
+import math
 import shutil
 import statistics
+import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -39,7 +41,7 @@ class Case:
 
 @dataclass
 class Laboratory:
-    """Where experiments happen."""
+    """Where experiments happen; no run begins after ``until``, by the monotonic clock."""
 
     spark: SparkSession
     root: Path
@@ -47,6 +49,7 @@ class Laboratory:
     rounds: int
     shape: str
     say: Say
+    until: float = math.inf
     places: dict[tuple[int, int], Place] = field(default_factory=dict)
 
     def place(self, state: State) -> Place:
@@ -82,6 +85,9 @@ class Laboratory:
         """Runs all cases, round by round; gives a line for each."""
         for number in range(self.rounds):
             for case in cases if number % 2 == 0 else reversed(cases):
+                if time.monotonic() > self.until:
+                    self.say("the time is up")
+                    return [line(one) for one in cases if one.rounds]
                 what = ", ".join(f"{key} {value}" for key, value in case.labels.items())
                 self.say(f"round {number + 1} of {self.rounds}: {what}")
                 found = trial(

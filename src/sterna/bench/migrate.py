@@ -12,6 +12,8 @@ cancelled because it took too long says ``ended: false``.
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -37,6 +39,7 @@ def run(
     experiments: Iterable[str] = tuple(EXPERIMENTS),
     sizes: Sizes = FULL,
     rounds: int | None = None,
+    minutes: float | None = None,
     shape: str = "worker",
     master: str = "local[2]",
     memory: str | None = None,
@@ -50,6 +53,7 @@ def run(
         experiments: which ones.
         sizes: how large they are.
         rounds: how often all cases take turns; as the sizes say unless given.
+        minutes: no run begins later than this after the start; what was measured by then is reported.
         shape: which quarter moves, see ``leg``.
         master: Spark's master, if no session runs yet.
         memory: the heap of a session started here.
@@ -64,7 +68,8 @@ def run(
 
     with workplace(master, heap, folder, settings) as (spark, root):
         facts = machine.facts(spark)
-        lab = Laboratory(spark, root, sizes, rounds or sizes.rounds, shape, say)
+        until = math.inf if minutes is None else time.monotonic() + 60 * minutes
+        lab = Laboratory(spark, root, sizes, rounds or sizes.rounds, shape, say, until)
         found = {}
         for name in experiments:
             say(f"[bold]{name}[/bold]")

@@ -18,12 +18,13 @@ def show(result: dict[str, Any], console: Console) -> None:
         if name == "afterwards":
             console.print(_afterwards(found))
         else:
-            console.print(_migrations(name, found, result["rounds"]))
+            console.print(_migrations(name, found))
         for goal, value in found["goals"].items():
             console.print(f"  {goal}: {value}", highlight=False)
 
 
-def _migrations(name: str, found: dict[str, Any], rounds: int) -> Table:
+def _migrations(name: str, found: dict[str, Any]) -> Table:
+    rounds = max((len(line["rounds"]) for line in found["results"]), default=0)
     caption = (
         f"medians of {rounds} rounds; ratio: of the largest latency to the largest before; "
         "epochs within: 1.25 times the 99th percentile before; extra: anonymous memory of Python workers"

@@ -28,13 +28,18 @@ def over_time(case: Case) -> list[dict[str, Any]]:
 def report_of(cases: list[Case], offline: dict[str, Any]) -> Report:
     """A report of the first round of each case, there and back as one run each."""
     runs = [run_of(case, way) for case in cases for way in ("there", "back")]
-    steady = max(
+    steady: dict[str, float] = max(
         (case.rounds[0][way]["before"] for case in cases for way in ("there", "back")),
         key=lambda one: one["max_ms"],
+        default={},
     )
     report: Report = {
         "title": "What moving state costs",
-        "steady": {"p50_ms": steady["p50_ms"], "p99_ms": steady["p99_ms"], "max_ms": steady["max_ms"]},
+        "steady": {
+            "p50_ms": steady.get("p50_ms"),
+            "p99_ms": steady.get("p99_ms"),
+            "max_ms": steady.get("max_ms"),
+        },
         "runs": runs,
     }
     for way in ("there", "back"):
