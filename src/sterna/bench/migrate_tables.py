@@ -7,9 +7,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-COLUMNS = (
-    "strategy", "keys", "bins", "rows/s", "steps", "seconds", "max before ms", "max during ms", "ratio", "epochs within", "extra MB",
-)  # fmt: skip
+COLUMNS = ("strategy", "keys", "bins", "rec/s", "steps", "s", "before", "during", "ratio", "within", "MB")
 
 
 def show(result: dict[str, Any], console: Console) -> None:
@@ -26,12 +24,12 @@ def show(result: dict[str, Any], console: Console) -> None:
 def _migrations(name: str, found: dict[str, Any]) -> Table:
     rounds = max((len(line["rounds"]) for line in found["results"]), default=0)
     caption = (
-        f"medians of {rounds} rounds; ratio: of the largest latency to the largest before; "
-        "epochs within: 1.25 times the 99th percentile before; extra: anonymous memory of Python workers"
+        f"medians of {rounds} rounds; before, during: largest latency in ms; within: epochs within 1.25 times the "
+        "99th percentile before; MB: more anonymous memory of the Python workers"
     )
     table = Table(title=f"Migrations: {name}", caption=caption)
     for column in COLUMNS:
-        table.add_column(column, justify="left" if column == "strategy" else "right")
+        table.add_column(column, justify="left" if column == "strategy" else "right", overflow="fold")
     for line in found["results"]:
         for way in ("there", "back"):
             table.add_row(*_row(line, way))

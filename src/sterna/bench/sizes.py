@@ -76,7 +76,7 @@ FULL = Sizes(
 QUICK = Sizes(
     course=Course(quiet=5.0, lead=1.0, longest=30.0, settle=10.0, window=1.0),
     sweep=Course(quiet=3.0, lead=1.0, longest=20.0, settle=5.0, window=1.0),
-    pressure=Pressure(2.0, 3.0, 0.5),
+    pressure=Pressure(3.0, 4.0, 1.0),
     headline=State(200_000, 100, 6),
     binned=State(200_000, 0, 5),
     powers=(4, 6),
