@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from sterna.session import session
 
@@ -22,6 +23,9 @@ ROOT = Path(__file__).parent.parent
 os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
 os.environ["PYSPARK_PYTHON"] = sys.executable
 os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+# How long an example takes depends on what else the machine does, and says nothing about whether it is right.
+settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("patient")
 # Nothing here is reached from another host, and a container's own name may not resolve.
 os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
 
