@@ -61,10 +61,11 @@ def linger(folder):
     time.sleep(3)
 
 
-def moving(query, seed):
-    """Every other epoch or so, something moves."""
+def moving(query, seed, times):
+    """Every other epoch or so, something moves; a query that is to end needs an end of that too."""
     dice = random.Random(seed)
-    while query.is_active:
+    while query.is_active and times:
+        times -= 1
         try:
             query.wait_for_epoch(query.status()["epoch"] + dice.randint(1, 3))
             operator = dice.choice(["words", "buckets"])
@@ -126,7 +127,8 @@ def main(folder, master, seed, sharing, ending):
         retain=4,
     )
     if int(seed):
-        threading.Thread(target=moving, args=(query, int(seed)), daemon=True).start()
+        times = 15 if ending == "end" else 10**6
+        threading.Thread(target=moving, args=(query, int(seed), times), daemon=True).start()
     query.await_termination()
     spark.stop()
 
