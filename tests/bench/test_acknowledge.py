@@ -39,7 +39,7 @@ def test_an_epoch_without_a_note_is_not_guessed():
 def test_a_noting_sink_hands_everything_on():
     class Query:
         def status(self):
-            return {"rows": 42}
+            return {"rows": 42, "epoch_ms": 5.0}
 
     inner = memory()
     noting = Noting(inner)

@@ -38,7 +38,9 @@ def test_parquet(source, start, spark, tmp_path):
     assert query.await_termination(100)
     assert sorted(map(tuple, spark.read.parquet(out).collect())) == ALL
     assert all(name.startswith("part-") and name.endswith(".parquet") for name in visible(out))
-    assert not [p for p in Path(out).rglob("*") if p.is_file() and p.name not in visible(out)]
+    # Besides, there is only a file that says whose directory it is.
+    hidden = [p.name for p in Path(out).rglob("*") if p.is_file() and p.name not in visible(out)]
+    assert hidden == ["query.json"]
 
 
 @pytest.mark.parametrize("point", ["after-prepare", "during-publish"])

@@ -88,7 +88,7 @@ def _widens(found: DataType, wanted: DataType) -> bool:
     if isinstance(found, IntegralType) and isinstance(wanted, IntegralType):
         order = ["tinyint", "smallint", "int", "bigint"]
         return order.index(found.simpleString()) <= order.index(wanted.simpleString())
-    if isinstance(found, FloatType) and isinstance(wanted, DoubleType):
-        return True
+    if isinstance(wanted, DoubleType):
+        return isinstance(found, FloatType) or found.simpleString() in ("tinyint", "smallint", "int")
     # Strings, binaries and timestamps differ in how they are written down, not in what they are; nested types only in whether nulls may be in them.
     return found.simpleString() == wanted.simpleString()
