@@ -129,28 +129,32 @@ class _Freeze:
             self._control(entry)
             return True
         busy = conflicting(self.migrations, self._names(entry))
-        if busy is not None:
-            if entry.if_busy == "queue":
-                return False
-            if entry.if_busy == "refuse":
-                raise UpdateRefused(
-                    f"migration {busy.name} is under way: cancel it or wait for it, or ask with if_busy='queue' or 'merge'"
-                )
+        if busy and entry.if_busy == "queue":
+            return False
+        if busy and entry.if_busy == "refuse":
+            raise UpdateRefused(
+                f"migration {busy[0].name} is under way: cancel it or wait for it, or ask with if_busy='queue' or 'merge'"
+            )
         self._begin(entry, busy)
         return True
 
-    def _begin(self, entry: Entry, merged: Migration | None) -> None:
+    def _begin(self, entry: Entry, merged: list[Migration]) -> None:
         assert entry.target is not None
         known = self._knowledge
         strategy = strategies.from_json(entry.strategy)
         start = {name: self.current[name] for name in self._names(entry)}
-        seen = {**start, **({} if merged is None else {n: c for n, c in merged.target.items() if n in start})}
-        target = {name: entry.target.resolve(c, known.statistics(name)) for name, c in seen.items()}
-        if merged is not None:
-            # What the other one still had to do for operators that this one is not for goes on as its own.
-            target = {**merged.target, **target}
-            start = {name: self.current[name] for name in target}
-            self._replace(merged.over("merged", self.epoch, self.now, f"into {entry.name}"))
+        # Seen from where the others would have led; what they still had to do for operators that this one is not for goes on as its own.
+        heading = {name: c for other in merged for name, c in other.target.items()}
+        target = {
+            **heading,
+            **{
+                name: entry.target.resolve(heading.get(name, c), known.statistics(name))
+                for name, c in start.items()
+            },
+        }
+        start = {name: self.current[name] for name in target}
+        for other in merged:
+            self._replace(other.over("merged", self.epoch, self.now, f"into {entry.name}"))
         migration = Migration(
             entry.name,
             entry.target.to_json(),
@@ -173,8 +177,7 @@ class _Freeze:
         if migration is None:
             raise UpdateRefused(f"there is no migration {entry.migration!r} under way")
         if entry.action == "rollback":
-            if not migration.active and conflicting(self.migrations, migration.target):
-                raise UpdateRefused(f"another migration of the operators of {migration.name} is under way")
+            self._check_rollback(migration)
             back = replace(
                 migration,
                 status=RUNNING,
@@ -182,6 +185,7 @@ class _Freeze:
                 back=True,
                 ended=None,
                 next_epoch=self.epoch,
+                after=Spread(),
             )
             self._replace(back)
             if back.reached(self.current):
@@ -196,6 +200,28 @@ class _Freeze:
         else:
             status = PAUSED if entry.action == "pause" else RUNNING
             self._replace(replace(migration, status=status, reason=""))
+
+    def _check_rollback(self, migration: Migration) -> None:
+        """Refuses to undo what came after a migration along with it."""
+        if migration.ended is None:
+            return
+        since = migration.ended[0]
+        later = [
+            one.name
+            for one in self.migrations
+            if one.name != migration.name
+            and set(one.target) & set(migration.target)
+            and (
+                one.active
+                or (
+                    one.ended is not None and one.ended[0] >= since and one.started[0] >= migration.started[0]
+                )
+            )
+        ]
+        if later:
+            raise UpdateRefused(
+                f"migration {later[-1]} came after {migration.name}: rolling back would undo both"
+            )
 
     def go_on(self) -> None:
         """Takes the migrations that have not been in this freeze yet a step further."""

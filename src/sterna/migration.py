@@ -165,9 +165,10 @@ class StrategyMissing(UpdateRefused):
     """A strategy of the user's own is not there after a restart."""
 
 
-def conflicting(migrations: Iterable[Migration], operators: Iterable[str]) -> Migration | None:
-    """The migration under way that has one of these operators, if there is one."""
-    return next((m for m in migrations if m.active and set(m.target) & set(operators)), None)
+def conflicting(migrations: Iterable[Migration], operators: Iterable[str]) -> list[Migration]:
+    """The migrations under way that have one of these operators."""
+    wanted = set(operators)
+    return [one for one in migrations if one.active and set(one.target) & wanted]
 
 
 def advance(
@@ -235,13 +236,11 @@ def committed(
     """The migration after an epoch that was run as decided."""
     if migration.ended is not None and migration.ended[0] < epoch:
         return replace(migration, after=migration.after.plus(milliseconds))
-    ended = None if migration.ended is None else (epoch, now)
-    return replace(
-        migration,
-        bytes=migration.bytes + moved_bytes,
-        during=migration.during.plus(milliseconds),
-        ended=ended,
-    )
+    if migration.ended is not None:
+        migration = replace(migration, ended=(epoch, now))
+    if migration.status not in (RUNNING, "done", "rolled back"):
+        return migration  # paused or given up before this epoch: what moved in it is another's
+    return replace(migration, bytes=migration.bytes + moved_bytes, during=migration.during.plus(milliseconds))
 
 
 def settled(migration: Migration) -> bool:

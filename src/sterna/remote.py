@@ -146,9 +146,9 @@ class Remote:
             for name in self._operators(last, entry.operator):
                 entry.target.resolve(last.configurations[name], self.statistics(name, last))
             busy = conflicting(last.migrations, self._operators(last, entry.operator))
-            if busy is not None and not entry.when and entry.if_busy == "refuse":
+            if busy and not entry.when and entry.if_busy == "refuse":
                 raise UpdateRefused(
-                    f"migration {busy.name} is under way: cancel it or wait for it, or ask with --if-busy queue or merge"
+                    f"migration {busy[0].name} is under way: cancel it or wait for it, or ask with --if-busy queue or merge"
                 )
         else:
             self._check_control(entry, last)

@@ -219,6 +219,38 @@ def test_another_number_of_bins_takes_over(twin):
     assert len(totals(twin)) == 40
 
 
+def test_one_for_all_operators_takes_over_from_all_of_them(start):
+    twin = start(chain(adding), bins=8, workers=2)
+    twin.epoch(ROWS)
+    one = moving(twin, strategies.fluid(gap=1), operator="first")
+    two = moving(twin, strategies.fluid(gap=1), operator="second")
+    both = twin.handle(twin.migrate(rescale(3), strategies.fluid(), if_busy="merge"))
+    assert both.wait()["status"] == "done"
+    assert (one.status, two.status) == ("merged", "merged")
+    assert {c.workers for c in twin.coordinator.last.configurations.values()} == {3}
+
+
+def test_what_came_after_is_not_rolled_back_along(twin):
+    first = moving(twin, strategies.all_at_once(), {0: 1})
+    second = moving(twin, strategies.all_at_once(), {1: 1})
+    here = owners(twin)
+    first.rollback()
+    twin.epoch(ROWS)
+    assert owners(twin) == here
+    refused = [e["reason"] for e in twin.coordinator.history.events() if e["kind"] == "refused"]
+    assert refused == [f"migration {second.name} came after {first.name}: rolling back would undo both"]
+    second.rollback()
+    assert second.wait()["status"] == "rolled back"
+    assert owners(twin)[:2] == [1, 0]
+
+
+def test_bytes_belong_to_the_migration_that_moved_them(twin):
+    first = moving(twin, strategies.fluid())
+    moved = first.progress()["bytes"]
+    twin.handle(twin.migrate(rescale(3), strategies.fluid(), if_busy="merge")).wait()
+    assert first.progress()["bytes"] == moved
+
+
 def test_other_operators_do_not_mind(start):
     twin = start(chain(adding), bins=8, workers=2)
     twin.epoch(ROWS)

@@ -83,6 +83,7 @@ def conclude(
                 for at, name in enumerate(names)
             },
             "out": sum(r.get("out", 0) for (index, _), r in receipts.items() if index == len(names) - 1),
+            "moved": moved,
             "moved_bytes": sum(moved.values()),
             "moved_bins": sum(
                 changed(last.configurations[name], decision.configurations[name]) for name in names
@@ -133,7 +134,7 @@ def events_of(
                     "epoch": decision.epoch,
                     "time": manifest.facts["time"],
                     "bins": sum((move.hi - move.lo) >> (64 - bits) for move in plan.moves),
-                    "bytes": plan.moved_bytes,
+                    "bytes": manifest.facts["moved"][operator.name],
                     "shipped": bool(plan.extractions),
                     "workers": after.workers,
                     "epoch_ms": manifest.facts["ms"],

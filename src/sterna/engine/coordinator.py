@@ -338,9 +338,9 @@ class Coordinator:
         for name in names:
             self._check_target(entry, name)
         busy = conflicting(self.last.migrations, names)
-        if busy is not None and not entry.when and entry.if_busy == "refuse":
+        if busy and not entry.when and entry.if_busy == "refuse":
             raise UpdateRefused(
-                f"migration {busy.name} is under way: cancel it or wait for it, or ask with if_busy='queue' or 'merge'"
+                f"migration {busy[0].name} is under way: cancel it or wait for it, or ask with if_busy='queue' or 'merge'"
             )
         return entry
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from sterna import strategies
 from sterna.configuration import Configuration
-from sterna.errors import InvalidInput, SternaError, UpdateRefused
+from sterna.errors import InvalidInput, UpdateRefused
 from sterna.migration import Migration, StrategyMissing
 from sterna.spread import Spread
 from sterna.state.manifest import Manifest
@@ -70,16 +70,15 @@ class Observer:
         """The next step of a migration; ``UpdateRefused`` if its strategy fails."""
         key = (migration.name, operator, migration.back)
         try:
+            strategy = strategies.from_json(migration.strategy)
+        except InvalidInput as error:
+            raise StrategyMissing(f"{error}; register it and resume the migration, or cancel it") from error
+        try:
             if key not in self._steps:
                 known = self.statistics(operator, manifest)
                 if len(known.bytes) != current.bins:
                     known = Statistics.unknown(current.bins)
-                strategy = strategies.from_json(migration.strategy)
                 self._steps[key] = iter(strategy(current, migration.target[operator], known))
             return next(self._steps[key], None)
-        except InvalidInput as error:
-            raise StrategyMissing(f"{error}; register it and resume the migration, or cancel it") from error
-        except SternaError:
-            raise
         except Exception as error:
             raise UpdateRefused(f"the strategy raised {error!r}") from error
