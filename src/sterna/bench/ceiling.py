@@ -1,8 +1,9 @@
 """How much input a system keeps up with: epochs back to back on a backlog that never runs dry.
 
-Method. The backlog holds files for some epochs ahead; an epoch takes as many as there are cores, so every partition gets one. How many records the next epochs get
-follows from how fast the last one was, so that an epoch takes about ``epoch_seconds``: larger epochs carry more records a second, at the price of
-latency. The rate is all records over all the time from the end of one epoch to the end of the last, after a warm-up.
+Method. The backlog holds files for some epochs ahead, and for a second or more, so that short epochs don't eat it up while this process waits
+for a core. An epoch takes as many files as there are cores, so every partition gets one. How many records the next epochs get follows from how
+fast the last one was, so that an epoch takes about ``epoch_seconds``: larger epochs carry more records a second, at the price of latency. The
+rate is all records over all the time from the end of one epoch to the end of the last, after a warm-up.
 
 The same backlog, without a limit of time, fills the state: the first records visit each key once (``source.Keys``).
 """
@@ -23,7 +24,7 @@ from sterna.bench.phases import Run
 from sterna.bench.rig import Say
 from sterna.bench.subjects import Subject
 
-AHEAD = 3
+AHEAD, AHEAD_SECONDS = 3, 1.5
 FIRST_ROWS, MOST_ROWS = 10_000, 4_000_000
 LOOK_SECONDS = 0.03
 
@@ -111,7 +112,7 @@ def keep_busy(
     files = spark.sparkContext.defaultParallelism
     stream = records.stream(spark, source, files)
     backlog = _Backlog(source, first, files, rows)
-    for _ in range(AHEAD):
+    for _ in range(4 * AHEAD):
         backlog.add(FIRST_ROWS)
     try:
         subject.start(stream)
@@ -121,9 +122,11 @@ def keep_busy(
             if report is not None:
                 began = began or report.ended
                 done = report.epoch - run.reports[0].epoch + 1
-                speed = backlog.epochs[min(done, len(backlog.epochs)) - 1] / (report.ended - report.began)
+                took = report.ended - report.began
+                speed = backlog.epochs[min(done, len(backlog.epochs)) - 1] / took
                 wanted = min(int(speed * epoch_seconds) + files, 2 * wanted, MOST_ROWS)
-                while len(backlog.epochs) < done + AHEAD and not backlog.ended:
+                ahead = max(AHEAD, int(AHEAD_SECONDS / took))
+                while len(backlog.epochs) < done + ahead and not backlog.ended:
                     backlog.add(wanted)
             time.sleep(LOOK_SECONDS)
         subject.drain()
