@@ -4,7 +4,8 @@ Method. One query's state grows step by step from 1M keys to 64M. At each size i
 over all of its keys. A second query, the control, keeps the smallest state; at each size the two take turns,
 and ``epoch_ratio`` is the one's median epoch over the other's from the same minutes, so that a machine that
 became slower or faster in between does not count as the state's doing. ``ratio_to_smallest`` compares with the
-first size as measured then. Between sizes, large epochs visit each new key once.
+first size as measured then. Between sizes, epochs as large as the measured ones visit each new key once: a Python worker keeps some of the memory
+that its largest epoch took.
 
 Memory is what Spark's Python workers hold that no file backs (``Pss_Anon``, summed over the daemon and its
 workers, sampled twice a second while epochs are measured): the highest sample and the median. Memory-mapped runs
@@ -45,10 +46,10 @@ class Growth:
 FULL = Growth(
     sizes=tuple(2**n * 1_000_000 for n in range(7)),
     rows=200_000,
-    fill_rows=2_000_000,
+    fill_rows=200_000,
     plan=Plan(warmup=3, epochs=15, seconds=10),
 )
-QUICK = Growth(sizes=(100_000, 400_000), rows=20_000, fill_rows=200_000, plan=Plan(warmup=2, epochs=4))
+QUICK = Growth(sizes=(100_000, 400_000), rows=20_000, fill_rows=20_000, plan=Plan(warmup=2, epochs=4))
 SMOKE = Growth(sizes=(1_000, 2_000), rows=1_000, fill_rows=1_000, plan=Plan(warmup=0, epochs=1))
 
 
