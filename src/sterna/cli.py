@@ -266,12 +266,6 @@ def migrate(
             min=0, help="Begin no run later than this, and report what there is.", show_default="no limit"
         ),
     ] = None,
-    shape: Annotated[
-        str,
-        typer.Option(
-            help="The quarter that moves: all bins of one worker (worker), or half of the bins of half of the workers (halves)."
-        ),
-    ] = "worker",
     report: Annotated[
         Path | None, typer.Option(dir_okay=False, help="Where to write a page about the headline.")
     ] = None,
@@ -286,22 +280,18 @@ def migrate(
     """
     with _failures():
         from sterna.bench import migrate as benchmark
-        from sterna.bench.leg import SHAPES
 
         if experiment not in (*benchmark.EXPERIMENTS, "all"):
             raise typer.BadParameter(
                 f"{experiment!r} is none of {', '.join(benchmark.EXPERIMENTS)}, all",
                 param_hint="--experiment",
             )
-        if shape not in SHAPES:
-            raise typer.BadParameter(f"{shape!r} is none of {', '.join(SHAPES)}", param_hint="--shape")
         result = benchmark.run(
             _say(),
             experiments=list(benchmark.EXPERIMENTS) if experiment == "all" else [experiment],
             sizes=benchmark.QUICK if quick else benchmark.FULL,
             rounds=rounds,
             minutes=minutes,
-            shape=shape,
             master=master,
             memory=memory,
             folder=str(folder) if folder else None,

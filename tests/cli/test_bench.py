@@ -66,15 +66,14 @@ def test_migrations_are_compared_with_the_time_before_them(bench, experiment):
     result = bench("migrate", "--experiment", experiment)
     found = result["experiments"][experiment]
     for line in found["results"]:
-        for way in ("there", "back"):
-            (round_,) = (one[way] for one in line["rounds"])
-            assert round_["bins"] == line["bins"] // 4
-            assert round_["steps"] > 0
-            assert round_["ended"]
-            assert round_["max_ratio"] == pytest.approx(
-                round_["during"]["max_ms"] / round_["before"]["max_ms"], rel=0.01
-            )
-            assert 0 <= round_["within_latency"] <= 1
+        (round_,) = line["rounds"]
+        assert round_["bins"] == line["bins"] // 4
+        assert round_["steps"] > 0
+        assert round_["ended"]
+        assert round_["max_ratio"] == pytest.approx(
+            round_["during"]["max_ms"] / round_["before"]["max_ms"], rel=0.01
+        )
+        assert 0 <= round_["within_latency"] <= 1
     assert result["experiments"].keys() == {experiment}
 
 
@@ -85,8 +84,8 @@ def test_the_headline_of_migrations_has_its_goals_and_a_page(bench, tmp_path_fac
     page = tmp_path_factory.mktemp("page") / "report.html"
     result = bench("migrate", "--experiment", "headline", "--report", str(page))
     found = result["experiments"]["headline"]
-    assert found["goals"]["matched_max_ratio"] == found["results"][0]["max_ratio"]
-    assert "matched, there" in page.read_text()
+    assert found["goals"]["matched_max_ratio"] == found["results"][0]["max_ratio"]["median"]
+    assert "matched" in page.read_text()
 
 
 def test_rows_a_second_before_and_after_a_migration(bench):

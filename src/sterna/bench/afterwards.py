@@ -38,24 +38,18 @@ def afterwards(lab: Laboratory) -> dict[str, Any]:
     rounds = max(2, lab.rounds)
     before = [_round(lab, places, number, rounds) for number in range(rounds)]
     lab.say("moving there and back")
-    moved = trial(
-        lab.spark,
-        places["moved"],
-        "matched",
-        lab.sizes.sweep,
-        bins=2**state.power,
-        rate=places["moved"].rate,
-        shape=lab.shape,
-        settings_folder=str(lab.root),
-        say=lambda _: None,
-    )
+    settings = {"bins": 2**state.power, "rate": places["moved"].rate, "settings_folder": str(lab.root)}
+    steps = 0
+    for _ in ("there", "back"):
+        found, _ = trial(lab.spark, places["moved"], ["matched"], lab.sizes.sweep, **settings)
+        steps += found["matched"]["steps"]
     after = [_round(lab, places, number, rounds) for number in range(rounds)]
     change, low, high = interval([_lead(one) for one in before], [_lead(one) for one in after])
     result = {
         "keys": state.keys,
         "bins": 2**state.power,
         "strategy": "matched",
-        "steps": moved["there"]["steps"] + moved["back"]["steps"],
+        "steps": steps,
         "before": before,
         "after": after,
         "change": round(change, 4),

@@ -1,6 +1,6 @@
 """What all migration experiments share: the session, the places that are filled so far, and taking turns.
 
-In every round all cases run once, in an order that is reversed every other round, so that a machine that becomes slower or
+In every round all cases run once, in an order that is reversed every other round, and so do the strategies of a case: a machine that becomes slower or
 faster does not favour any of them.
 """
 
@@ -22,21 +22,25 @@ from sterna.bench.rig import Say
 from sterna.bench.sizes import Sizes, State
 from sterna.bench.trial import MEMORY, trial
 
-WAYS = ("there", "back")
 SPREADS = ("max_ratio", "p99_ratio", "increase_ms", "seconds", "within_latency")
 
 
 @dataclass
 class Case:
-    """One strategy on one state at one load, and its rounds so far."""
+    """Some strategies on one state at one load, and their rounds so far.
+
+    Attributes:
+        rounds: the figures of each round, by strategy.
+        trace: what happened over time in the first round.
+    """
 
     place: Place
-    strategy: str
+    strategies: list[str]
     bins: int
     rate: float
     labels: dict[str, Any]
-    rounds: list[dict[str, Any]] = field(default_factory=list)
-    traces: list[dict[str, Any]] = field(default_factory=list)
+    rounds: list[dict[str, dict[str, Any]]] = field(default_factory=list)
+    trace: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass
@@ -47,7 +51,6 @@ class Laboratory:
     root: Path
     sizes: Sizes
     rounds: int
-    shape: str
     say: Say
     until: float = math.inf
     places: dict[tuple[int, int], Place] = field(default_factory=dict)
@@ -67,14 +70,12 @@ class Laboratory:
         if place is not None:
             shutil.rmtree(place.folder)
 
-    def case(
-        self, state: State, strategy: str, *, power: int | None = None, load: float = 0.5, **labels: Any
-    ) -> Case:
-        """A strategy on a state at a share of the maximum rate."""
+    def case(self, state: State, *, power: int | None = None, load: float = 0.5, **labels: Any) -> Case:
+        """All strategies on a state at a share of the maximum rate."""
         place, bins = self.place(state), 2 ** (state.power if power is None else power)
         rate = max(1.0, place.ceiling["records_per_second"] * load)
-        named = {"strategy": strategy, "keys": state.keys, "bins": bins, "rate": round(rate), **labels}
-        return Case(place, strategy, bins, rate, named)
+        named = {"keys": state.keys, "bins": bins, "rate": round(rate), **labels}
+        return Case(place, self.strategies(bins), bins, rate, named)
 
     def strategies(self, bins: int) -> list[str]:
         """The strategies to compare; ``fluid`` where it ends within minutes."""
@@ -82,56 +83,57 @@ class Laboratory:
         return [*self.sizes.strategies, *fluid]
 
     def take_turns(self, cases: list[Case], course: Course) -> list[dict[str, Any]]:
-        """Runs all cases, round by round; gives a line for each."""
+        """Runs all cases, round by round; gives a line for each strategy of each."""
         for number in range(self.rounds):
             for case in cases if number % 2 == 0 else reversed(cases):
                 if time.monotonic() > self.until:
                     self.say("the time is up")
-                    return [line(one) for one in cases if one.rounds]
-                what = ", ".join(f"{key} {value}" for key, value in case.labels.items())
+                    return lines(cases)
+                what = ", ".join(f"{key} {value:,}" for key, value in case.labels.items())
                 self.say(f"round {number + 1} of {self.rounds}: {what}")
-                found = trial(
+                found, trace = trial(
                     self.spark,
                     case.place,
-                    case.strategy,
+                    case.strategies if number % 2 == 0 else case.strategies[::-1],
                     course,
                     bins=case.bins,
                     rate=case.rate,
-                    shape=self.shape,
                     settings_folder=str(self.root),
-                    say=lambda _: None,
                 )
-                case.traces.append(found.pop("trace"))
+                case.trace = case.trace or trace
                 case.rounds.append(found)
-                self.say("; ".join(f"{way}: {_brief(found[way])}" for way in WAYS))
-        return [line(case) for case in cases]
+                for strategy, one in found.items():
+                    self.say(f"  {strategy}: {_brief(one)}")
+        return lines(cases)
 
 
-def line(case: Case) -> dict[str, Any]:
-    """The medians of a case, with their spread, and its rounds."""
-    out = {**case.labels}
-    for way in WAYS:
-        ways = [round_[way] for round_ in case.rounds]
-        out[way] = {
-            "before_max_ms": spread([one["before"]["max_ms"] for one in ways]),
-            "during_max_ms": spread([one["during"]["max_ms"] for one in ways]),
-            **{name: spread([one[name] for one in ways]) for name in SPREADS},
-            **{
-                name.replace("_mb", "_extra_mb"): spread(
-                    [one[f"{name}_during"] - one[f"{name}_before"] for one in ways if one[f"{name}_during"]]
-                )
-                for name in MEMORY
-            },
-            "ended": all(one["ended"] for one in ways),
-            "steps": statistics.median(one["steps"] for one in ways),
-            "bytes": statistics.median(one["bytes"] for one in ways),
-        }
-    # Of there and back, the worse.
-    out["max_ratio"] = max(out[way]["max_ratio"]["median"] for way in WAYS)
-    out["within_latency"] = min(out[way]["within_latency"]["median"] for way in WAYS)
-    out["increase_ms"] = max(out[way]["increase_ms"]["median"] for way in WAYS)
-    out["ended"] = all(out[way]["ended"] for way in WAYS)
-    return {**out, "rounds": case.rounds}
+def lines(cases: list[Case]) -> list[dict[str, Any]]:
+    """A line for each strategy of each case that was measured at least once."""
+    return [line(case, strategy) for case in cases if case.rounds for strategy in case.strategies]
+
+
+def line(case: Case, strategy: str) -> dict[str, Any]:
+    """The medians of a strategy, with their spread, and its rounds."""
+    rounds = [one[strategy] for one in case.rounds]
+    bin_bytes = statistics.median(one["bytes"] / max(1, one["bins"]) for one in rounds)
+    extra = {
+        name: [one[f"{name}_during"] - one[f"{name}_before"] for one in rounds if one[f"{name}_during"]]
+        for name in MEMORY
+    }
+    return {
+        "strategy": strategy,
+        **case.labels,
+        "before_max_ms": spread([one["before"]["max_ms"] for one in rounds]),
+        "during_max_ms": spread([one["during"]["max_ms"] for one in rounds]),
+        **{name: spread([one[name] for one in rounds]) for name in SPREADS},
+        **{name.replace("_mb", "_extra_mb"): spread(values) for name, values in extra.items()},
+        "bin_bytes": round(bin_bytes),
+        "extra_bins": spread([mb * 2**20 / max(1.0, bin_bytes) for mb in extra["worker_anonymous_mb"]]),
+        "ended": all(one["ended"] for one in rounds),
+        "steps": statistics.median(one["steps"] for one in rounds),
+        "bytes": statistics.median(one["bytes"] for one in rounds),
+        "rounds": rounds,
+    }
 
 
 def spread(values: list[float]) -> dict[str, float | None]:

@@ -1,7 +1,7 @@
-"""One way of a migration there and back, as phases of a run: a quiet time, the move, and the time until records wait no longer than before it.
+"""A migration as phases of a run: a quiet time, the move, and the time until records wait no longer than before it.
 
-Moving a quarter. ``worker``: all bins of the last worker go to the others, in turns. ``halves``: half of the bins of each worker of the first half go to
-the workers of the second half, as in §5 of the Megaphone paper; there ``matched`` moves two bins a step, with ``worker`` only one.
+A quarter of the state moves, as in §5 of the Megaphone paper: half of the bins of each worker of the first half go to the workers of the second half.
+Where they are there already, they go back, so that one run may follow another.
 
 ``paced`` is asked for 1.25 times the 99th percentile of what epochs took in the quiet time before. A migration that takes longer than it
 may is cancelled: its figures are of the time until then, and ``ended`` says so.
@@ -26,7 +26,6 @@ from sterna.errors import SternaError
 HEADROOM = 1.25
 CANCEL_SECONDS = 120.0
 LEAST_EPOCHS = 3
-SHAPES = ("worker", "halves")
 
 
 @dataclass(frozen=True)
@@ -48,25 +47,23 @@ class Course:
     window: float = 10.0
 
 
-def quarter(configuration: Configuration, shape: str = "worker") -> dict[int, int]:
-    """The bins that move and where to; about a quarter of four workers' bins.
+def quarter(now: Configuration) -> dict[int, int]:
+    """The bins that move and where to: a quarter of all from home, or all that are away from it back.
 
     Example:
         >>> quarter(Configuration.initial(16, 4))
-        {12: 0, 13: 1, 14: 2, 15: 0}
-        >>> quarter(Configuration.initial(16, 4), "halves")
         {2: 2, 3: 2, 6: 3, 7: 3}
+        >>> away = np.array([0, 0, 2, 2, 1, 1, 3, 1, 2, 2, 2, 2, 3, 3, 3, 3], np.int32)
+        >>> quarter(Configuration(4, 4, away))
+        {2: 0, 3: 0, 6: 1}
     """
-    workers = configuration.workers
-    if shape == "worker":
-        bins = np.flatnonzero(configuration.owners == workers - 1).tolist()
-        return {bin_: i % (workers - 1) for i, bin_ in enumerate(bins)}
-    if shape != "halves":
-        raise ValueError(f"{shape!r} is none of {SHAPES}")
-    half = workers // 2
+    home = Configuration.initial(now.bins, now.workers).owners
+    if (now.owners != home).any():
+        return {int(bin_): int(home[bin_]) for bin_ in np.flatnonzero(now.owners != home)}
+    half = now.workers // 2
     out = {}
     for worker in range(half):
-        bins = np.flatnonzero(configuration.owners == worker).tolist()
+        bins = np.flatnonzero(home == worker).tolist()
         out.update(dict.fromkeys(bins[len(bins) // 2 :], worker + half))
     return out
 
@@ -88,22 +85,22 @@ class Leg:
         recovered: seconds until records waited no longer than before; ``None`` if that took too long.
     """
 
-    def __init__(self, name: str, strategy: str, course: Course, home: Leg | None, shape: str) -> None:
-        self.name, self.strategy, self.course, self.home, self.shape = name, strategy, course, home, shape
+    def __init__(self, strategy: str, course: Course) -> None:
+        self.strategy, self.course = strategy, course
         self.outcome: dict[str, Any] = {}
         self.limit = 0.0
         self.quiet_epochs = range(0)
         self.recovered: float | None = None
-        self.origin: dict[int, int] = {}
+        self._target: dict[int, int] = {}
         self._longest_wait = 0.0
 
     def phases(self) -> list[Phase]:
         """What happens, in order."""
         return [
-            Phase(f"{self.name}: before", self._before),
-            Phase(f"{self.name}: lead", self.course.lead),
-            Phase(f"{self.name}: {self.strategy}", self._move),
-            Phase(f"{self.name}: after", self._after),
+            Phase(f"{self.strategy}: before", self._before),
+            Phase(f"{self.strategy}: lead", self.course.lead),
+            Phase(f"{self.strategy}: during", self._move),
+            Phase(f"{self.strategy}: after", self._after),
         ]
 
     def _before(self, run: Run) -> None:
@@ -119,8 +116,8 @@ class Leg:
 
     def _move(self, run: Run) -> None:
         query = _query(run)
-        target = self._target(query.configuration())
-        handle = query.migrate(target, strategy_of(self.strategy, self.limit), cause="benchmark")
+        self._target = quarter(query.configuration())
+        handle = query.migrate(self._target, strategy_of(self.strategy, self.limit), cause="benchmark")
         try:
             self.outcome = handle.wait(self.course.longest)
         except SternaError:
@@ -129,19 +126,14 @@ class Leg:
             handle.cancel()
             self.outcome = handle.wait(CANCEL_SECONDS)
 
-    def _target(self, now: Configuration) -> dict[int, int]:
-        if self.home is not None:
-            return {bin_: owner for bin_, owner in self.home.origin.items() if now.owners[bin_] != owner}
-        target = quarter(now, self.shape)
-        self.origin = {bin_: int(now.owners[bin_]) for bin_ in target}
-        return target
-
     def _after(self, run: Run) -> None:
         began = time.time()
         with contextlib.suppress(TimeoutError):
             run.until_usual(self._longest_wait, since=began, limit=self.course.settle)
             self.recovered = round(time.time() - began, 1)
-        if self.home is not None and (rest := self._target(_query(run).configuration())):
+        owners = _query(run).configuration().owners
+        rest = {bin_: worker for bin_, worker in self._target.items() if owners[bin_] != worker}
+        if rest:
             _query(run).migrate(rest, cause="benchmark").wait(CANCEL_SECONDS)
 
 

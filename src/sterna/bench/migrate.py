@@ -2,8 +2,8 @@
 
 Method. Four workers count records by key and keep a payload for each; state is shipped between them and never handed over by reference
 (``share_host_state=False``). Records come at half of the rate that was measured as the maximum, whatever becomes of those before them (see
-``harness``). A quarter of the state moves and moves back; what a migration does to latency is compared with the quiet time before it. State is
-filled once for each size; strategies take turns in every round. The JVM's heap has a fixed size and is touched at the start, so that
+``harness``). A quarter of the state moves, in the next run back again (``leg``); what a migration does to latency is compared with the quiet time before it. State is
+filled once for each size; in every round all strategies run one after the other, on one query. The JVM's heap has a fixed size and is touched at the start, so that
 its memory does not hide anything.
 
 Honesty. All rounds are in the result, with the JVM's longest pause and the median, the least and the greatest of each figure. A migration that was
@@ -40,7 +40,6 @@ def run(
     sizes: Sizes = FULL,
     rounds: int | None = None,
     minutes: float | None = None,
-    shape: str = "worker",
     master: str = "local[2]",
     memory: str | None = None,
     folder: str | None = None,
@@ -54,7 +53,6 @@ def run(
         sizes: how large they are.
         rounds: how often all cases take turns; as the sizes say unless given.
         minutes: no run begins later than this after the start; what was measured by then is reported.
-        shape: which quarter moves, see ``leg``.
         master: Spark's master, if no session runs yet.
         memory: the heap of a session started here.
         folder: where the temporary folder goes; the system's choice unless given.
@@ -69,7 +67,7 @@ def run(
     with workplace(master, heap, folder, settings) as (spark, root):
         facts = machine.facts(spark)
         until = math.inf if minutes is None else time.monotonic() + 60 * minutes
-        lab = Laboratory(spark, root, sizes, rounds or sizes.rounds, shape, say, until)
+        lab = Laboratory(spark, root, sizes, rounds or sizes.rounds, say, until)
         found = {}
         for name in experiments:
             say(f"[bold]{name}[/bold]")
@@ -82,7 +80,6 @@ def run(
             "benchmark": "migrate",
             "rounds": lab.rounds,
             "workers": WORKERS,
-            "shape": shape,
             "experiments": found,
             "machine": facts,
         }

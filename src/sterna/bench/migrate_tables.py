@@ -31,8 +31,7 @@ def _migrations(name: str, found: dict[str, Any]) -> Table:
     for column in COLUMNS:
         table.add_column(column, justify="left" if column == "strategy" else "right", overflow="fold")
     for line in found["results"]:
-        for way in ("there", "back"):
-            table.add_row(*_row(line, way))
+        table.add_row(*_row(line))
     offline = found.get("offline", {})
     for way in ("there", "back"):
         if way in offline:
@@ -45,14 +44,13 @@ def _migrations(name: str, found: dict[str, Any]) -> Table:
     return table
 
 
-def _row(line: dict[str, Any], way: str) -> list[str]:
-    one = line[way]
+def _row(one: dict[str, Any]) -> list[str]:
     extra = one["worker_anonymous_extra_mb"]["median"]
     return [
-        f"{line['strategy']}, {way}",
-        f"{line['keys']:,}",
-        f"{line['bins']:,}",
-        f"{line['rate']:,}",
+        one["strategy"],
+        f"{one['keys']:,}",
+        f"{one['bins']:,}",
+        f"{one['rate']:,}",
         f"{one['steps']:,.0f}{'' if one['ended'] else ' …'}",
         f"{one['seconds']['median']:,.1f}",
         f"{one['before_max_ms']['median']:,.0f}",

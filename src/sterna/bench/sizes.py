@@ -27,12 +27,13 @@ class Sizes:
         course: how a run of the headline goes.
         sweep: how a run of the others goes.
         pressure: how the maximum rate is measured.
-        headline: the state of the headline, and of the memory experiment.
+        headline: the state of the headline.
         powers: numbers of bins, as powers of two, over the state ``binned``.
         keys: numbers of keys, all with ``keyed`` bins (a power of two).
         proportional: keys and bins (a power of two) that grow together.
         loads: shares of the maximum rate, on the state ``binned``.
         afterwards: the state of which the rate is measured before and after.
+        memories: states whose bins are of one size.
         fluid_bins: a migration of more bins than this is not done one by one.
     """
 
@@ -47,7 +48,8 @@ class Sizes:
     proportional: tuple[tuple[int, int], ...]
     loads: tuple[float, ...]
     afterwards: State
-    fluid_bins: int = 256
+    memories: tuple[State, ...]
+    fluid_bins: int = 64
     strategies: tuple[str, ...] = ("all_at_once", "matched", "paced")
     rounds: int = 5
     memory: str = "4g"
@@ -55,23 +57,18 @@ class Sizes:
 
 FULL = Sizes(
     course=Course(),
-    sweep=Course(quiet=30.0, longest=300.0),
+    sweep=Course(quiet=15.0, longest=150.0, window=5.0),
     pressure=Pressure(),
     # 256 bytes a row and some for the index: 1 GiB.
     headline=State(4 * MILLION, 232, 12),
-    binned=State(16 * MILLION, 0, 10),
+    binned=State(16 * MILLION, 0, 8),
     powers=(4, 6, 8, 10, 12, 14),
     keys=(4 * MILLION, 8 * MILLION, 16 * MILLION, 32 * MILLION, 64 * MILLION),
-    keyed=10,
-    proportional=(
-        (4 * MILLION, 6),
-        (8 * MILLION, 7),
-        (16 * MILLION, 8),
-        (32 * MILLION, 9),
-        (64 * MILLION, 10),
-    ),
+    keyed=8,
+    proportional=tuple((2**n * MILLION, n + 3) for n in (2, 3, 4, 5, 6)),
     loads=(0.0625, 0.125, 0.25, 0.5, 0.75),
     afterwards=State(4 * MILLION, 0, 8),
+    memories=(State(1 * MILLION, 232, 5), State(4 * MILLION, 232, 7)),
 )
 QUICK = Sizes(
     course=Course(quiet=5.0, lead=1.0, longest=30.0, settle=10.0, window=1.0),
@@ -85,6 +82,7 @@ QUICK = Sizes(
     proportional=((100_000, 4), (200_000, 5)),
     loads=(0.25, 0.5),
     afterwards=State(100_000, 0, 4),
+    memories=(State(100_000, 100, 4), State(200_000, 100, 5)),
     fluid_bins=8,
     strategies=("all_at_once", "matched"),
     rounds=1,
@@ -103,6 +101,7 @@ SMOKE = Sizes(
     proportional=((1_000, 3), (2_000, 4)),
     loads=(0.5,),
     afterwards=State(1_000, 0, 3),
+    memories=(State(1_000, 20, 4),),
     fluid_bins=0,
     strategies=("matched",),
     rounds=1,

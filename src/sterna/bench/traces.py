@@ -1,4 +1,4 @@
-"""What happened over time in the first round of some cases: for the page, and for the figures of memory."""
+"""What happened over time in the first round of a case: for the page, and for the figures of memory."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MOST_POINTS = 300
 
 def over_time(case: Case) -> list[dict[str, Any]]:
     """Memory over the first round: of every few samples the highest."""
-    samples = case.traces[0]["memory"] if case.traces else []
+    samples = case.trace.get("memory", [])
     every = len(samples) // MOST_POINTS + 1
     out = []
     for at in range(0, len(samples), every):
@@ -25,13 +25,12 @@ def over_time(case: Case) -> list[dict[str, Any]]:
     return out
 
 
-def report_of(cases: list[Case], offline: dict[str, Any]) -> Report:
-    """A report of the first round of each case, there and back as one run each."""
-    runs = [run_of(case, way) for case in cases for way in ("there", "back")]
+def report_of(case: Case, offline: dict[str, Any]) -> Report:
+    """A report of the first round of a case, with a run for each strategy."""
+    first = case.rounds[0] if case.rounds else {}
+    runs = [run_of(strategy, found, case.trace) for strategy, found in first.items()]
     steady: dict[str, float] = max(
-        (case.rounds[0][way]["before"] for case in cases for way in ("there", "back")),
-        key=lambda one: one["max_ms"],
-        default={},
+        (found["before"] for found in first.values()), key=lambda one: one["max_ms"], default={}
     )
     report: Report = {
         "title": "What moving state costs",
@@ -58,9 +57,8 @@ def report_of(cases: list[Case], offline: dict[str, Any]) -> Report:
     return report
 
 
-def run_of(case: Case, way: str) -> Run:
-    """One way of the first round, with what happened from its quiet time on."""
-    found, trace = case.rounds[0][way], case.traces[0]
+def run_of(strategy: str, found: dict[str, Any], trace: dict[str, Any]) -> Run:
+    """A migration, with what happened from shortly before it until shortly after."""
     start = found["second"]
     end = start + found["seconds"]
     begin, until = start - min(start, 20.0), end + 20.0
@@ -85,8 +83,8 @@ def run_of(case: Case, way: str) -> Run:
         if begin <= one["second"] < until
     ]
     return {
-        "name": f"{case.strategy}, {way}",
-        "strategy": case.strategy,
+        "name": strategy,
+        "strategy": strategy,
         "p50_ms": found["during"]["p50_ms"],
         "p99_ms": found["during"]["p99_ms"],
         "max_ms": found["during"]["max_ms"],

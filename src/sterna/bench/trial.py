@@ -1,4 +1,4 @@
-"""One run of a migration there and back, and its figures.
+"""One run of some migrations, one after the other, and their figures.
 
 ``before`` is the quiet time; ``during`` the records that were due from shortly before the migration was asked for to its end, because those may have to wait for its
 first epoch. ``max_ratio`` is the largest latency of the one over that of the other, ``increase_ms`` their difference.
@@ -8,6 +8,7 @@ is what ``paced`` goes by. Memory is what all Python workers hold together that 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,6 @@ from sterna.bench import harness
 from sterna.bench.latency import Histogram
 from sterna.bench.leg import Course, Leg, with_bins
 from sterna.bench.place import Place
-from sterna.bench.rig import Say
 
 MEMORY = ("worker_anonymous_mb", "jvm_resident_mb")
 
@@ -25,46 +25,39 @@ MEMORY = ("worker_anonymous_mb", "jvm_resident_mb")
 def trial(
     spark: SparkSession,
     place: Place,
-    strategy: str,
+    strategies: Sequence[str],
     course: Course,
     *,
     bins: int,
     rate: float,
-    shape: str,
     settings_folder: str,
-    say: Say,
-) -> dict[str, Any]:
-    """Runs one strategy there and back; gives ``there`` and ``back``, and what happened over time (``trace``)."""
-    there = Leg("there", strategy, course, None, shape)
-    back = Leg("back", strategy, course, there, shape)
+) -> tuple[dict[str, dict[str, Any]], dict[str, Any]]:
+    """Runs the strategies, all different, one after the other; gives the figures of each, and what happened over time."""
+    legs = [Leg(strategy, course) for strategy in strategies]
     subject = place.subject()
     result = harness.run(
         spark,
         subject,
         place.folder,
-        [with_bins(bins), *there.phases(), *back.phases()],
+        [with_bins(bins), *(phase for leg in legs for phase in leg.phases())],
         rate=rate,
         records=place.records,
         first=place.first,
         window=course.window,
         settings_folder=settings_folder,
-        say=say,
     )
     place.first = result["next_record"]
     phases = {phase["name"]: phase for phase in result["phases"]}
-    return {
-        "there": figures(there, phases, result, subject.milliseconds),
-        "back": figures(back, phases, result, subject.milliseconds),
-        "trace": {name: result[name] for name in ("timeline", "memory", "pauses")},
-    }
+    found = {leg.strategy: figures(leg, phases, result, subject.milliseconds) for leg in legs}
+    return found, {name: result[name] for name in ("timeline", "memory", "pauses")}
 
 
 def figures(
     leg: Leg, phases: dict[str, Any], result: dict[str, Any], milliseconds: dict[int, float]
 ) -> dict[str, Any]:
-    """What is reported of one way; see the module's docstring."""
-    quiet = phases[f"{leg.name}: before"]
-    moving = [phases[f"{leg.name}: lead"], phases[f"{leg.name}: {leg.strategy}"]]
+    """What is reported of one migration; see the module's docstring."""
+    quiet = phases[f"{leg.strategy}: before"]
+    moving = [phases[f"{leg.strategy}: lead"], phases[f"{leg.strategy}: during"]]
     before, during = latencies([quiet]), latencies(moving)
     outcome = leg.outcome
     first, last = outcome["started_epoch"], outcome["ended_epoch"]
