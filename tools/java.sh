@@ -4,6 +4,7 @@
 # Looks at JAVA_HOME, the PATH and the usual folders; if there is none, installs one with the system's package
 # manager; if that is impossible, says so in one sentence and fails.
 set -euo pipefail
+source "$(dirname "${BASH_SOURCE[0]}")/packages.sh"
 
 lowest=17
 
@@ -29,35 +30,10 @@ find_java() {
     return 1
 }
 
-as_root() {
-    if [[ $(id -u) == 0 ]]; then
-        "$@"
-    elif command -v sudo >/dev/null; then
-        sudo "$@"
-    else
-        return 1
-    fi
-}
-
-install_java() {
-    if command -v apt-get >/dev/null; then
-        as_root apt-get update -qq || true
-        as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends openjdk-21-jre-headless ||
-            as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends openjdk-17-jre-headless
-    elif command -v dnf >/dev/null; then
-        as_root dnf install -y -q java-21-openjdk-headless || as_root dnf install -y -q java-17-openjdk-headless
-    elif command -v apk >/dev/null; then
-        as_root apk add --quiet openjdk21-jre-headless || as_root apk add --quiet openjdk17-jre-headless
-    elif command -v brew >/dev/null; then
-        brew install --quiet openjdk@21
-    else
-        return 1
-    fi
-}
-
 find_java && exit 0
 echo "No Java $lowest or newer found; trying to install one." >&2
-install_java >&2 || true
+install_first "openjdk-21-jre-headless openjdk-17-jre-headless" "java-21-openjdk-headless java-17-openjdk-headless" \
+    "openjdk21-jre-headless openjdk17-jre-headless" openjdk@21 >&2 || true
 find_java && exit 0
 echo "Sterna needs Java $lowest or newer: install a JRE (Debian: openjdk-17-jre-headless) or point JAVA_HOME at one." >&2
 exit 1

@@ -155,6 +155,10 @@ def throughput(
     partitions: Annotated[
         int | None, typer.Option(min=1, help="Spark's state partitions.", show_default="cores")
     ] = None,
+    quick_logs: Annotated[
+        bool,
+        typer.Option("--quick-logs", help="Add Spark with its own logs written as Sterna has them written."),
+    ] = False,
     transform_with_state: Annotated[
         bool,
         typer.Option(
@@ -179,6 +183,7 @@ def throughput(
             rounds=rounds or (1 if quick else 3),
             workers=workers,
             partitions=partitions,
+            quick_logs=quick_logs,
             transform_with_state=transform_with_state,
             master=master,
             memory=memory,

@@ -34,3 +34,24 @@ class History:
             except StateError as error:
                 out.append({"kind": "damaged", "reason": str(error)})
         return out
+
+    def migrations(self) -> dict[str, dict[str, Any]]:
+        """The last record of each migration that has ended, and what was refused, by name."""
+        found: dict[str, dict[str, Any]] = {}
+        for event in self.events():
+            if event["kind"] == "migration":
+                found[event["name"]] = {k: v for k, v in event.items() if k not in ("kind", "epoch")}
+            elif event["kind"] == "refused":
+                name = event["entry"]["name"]
+                found[name] = {
+                    "name": name,
+                    "status": "refused",
+                    "reason": event["reason"],
+                    "started": event["time"],
+                    "started_epoch": event["epoch"],
+                }
+        return found
+
+    def outcomes(self) -> dict[str, str]:
+        """How each of them ended."""
+        return {name: one["status"] for name, one in self.migrations().items()}

@@ -7,6 +7,7 @@ kept, ``await_termination`` raises what went wrong, and a new start on the same 
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -28,6 +29,7 @@ from sterna.engine.reading import state_frame
 from sterna.engine.spark import Functions, SparkRunner, unioned
 from sterna.errors import InvalidInput, SternaError
 from sterna.handle import MigrationHandle
+from sterna.session import quick_local_logs
 from sterna.sinks.files import BETWEEN, sweep
 from sterna.sources.tick import Ticker, tick_frame
 from sterna.statistics import Floats, bin_bytes
@@ -37,10 +39,6 @@ from sterna.targets import Target, as_target
 # Spark takes a failed epoch for a stop, and stays silent, if this is how the failure reads.
 STOPPED = "py4j.protocol.Py4JJavaError: An error occurred while calling stop: java.lang.InterruptedException"
 IDLE_SECONDS = 1.0
-FILE_MANAGER = "spark.sql.streaming.checkpointFileManagerClass"
-LOCAL_FILE_MANAGER = (
-    "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
-)
 
 
 class Query:
@@ -105,20 +103,9 @@ class Query:
         if self._name is not None:
             writer = writer.queryName(self._name)
         writer = writer.trigger(**self._trigger)
-        if not self._coordinator.store.is_local:
+        local = self._coordinator.store.is_local
+        with quick_local_logs(self._spark) if local else contextlib.nullcontext():
             self.streaming_query = writer.start()
-            return
-        # Spark's usual way to write its log files sets their permissions by starting a process for each, about 45 ms an epoch on a local disk.
-        # A query takes its settings when it starts; the user's session gets its own back.
-        before = self._spark.conf.get(FILE_MANAGER, None)
-        self._spark.conf.set(FILE_MANAGER, LOCAL_FILE_MANAGER)
-        try:
-            self.streaming_query = writer.start()
-        finally:
-            if before is None:
-                self._spark.conf.unset(FILE_MANAGER)
-            else:
-                self._spark.conf.set(FILE_MANAGER, before)
 
     def _epoch(self, batch: Any, epoch: int) -> None:
         """Spark calls this with every micro-batch."""
@@ -344,27 +331,9 @@ class Query:
             last, frozen = coordinator.last, coordinator.frozen
         return {
             "active": self.is_active,
-            "epoch": last.epoch,
             "frozen": frozen,
             "incarnation": coordinator.incarnation.number,
-            "watermark": last.watermarks[0],
-            "rows": last.facts.get("rows_total", 0),
-            "late": last.facts.get("late_total", 0),
-            "epoch_ms": last.facts.get("ms"),
-            "pending": last.pending,
-            "migrations": [one.summary(last.configurations) for one in last.migrations if one.active],
-            "operators": {
-                name: {
-                    "bins": c.bins,
-                    "workers": c.workers,
-                    "bins_by_worker": c.owned().tolist(),
-                    "hosts": last.hosts.get(name, {}),
-                    "runs": sum(
-                        len(refs) for tables in last.state[name].values() for refs in tables.values()
-                    ),
-                }
-                for name, c in last.configurations.items()
-            },
+            **last.summary(),
         }
 
     def bin_bytes(self, operator: str | None = None) -> Floats:

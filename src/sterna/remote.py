@@ -14,13 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from sterna.configuration import Configuration
+from sterna import asking
 from sterna.control import ControlStream, Entry
 from sterna.engine.checkpoint import DOCUMENT, FORMAT
-from sterna.errors import CheckpointError, InvalidInput, StateError, UpdateRefused
+from sterna.errors import CheckpointError, StateError, UpdateRefused
 from sterna.freezing import CLOCKS_APART
 from sterna.history import History
-from sterna.migration import conflicting
 from sterna.rehearsal import rehearse
 from sterna.state.manifest import Manifest, Manifests
 from sterna.state.store import Store
@@ -44,6 +43,7 @@ class Remote:
         self.query = str(document["query"])
         self.control = ControlStream(self.store)
         self._manifests = Manifests(self.store)
+        self._history = History(self.store)
 
     def last(self) -> Manifest:
         """The newest manifest; ``CheckpointError`` if the query has not ended an epoch yet."""
@@ -85,39 +85,23 @@ class Remote:
         last = self.last()
         return {
             "query": self.query,
-            "epoch": last.epoch,
             "seconds_ago": round(max(0.0, time.time() - last.facts.get("time", time.time())), 1),
-            "epoch_ms": last.facts.get("ms"),
-            "rows": last.facts.get("rows_total", 0),
-            "late": last.facts.get("late_total", 0),
-            "watermark": last.watermarks[0],
-            "pending": last.pending,
-            "migrations": [one.summary(last.configurations) for one in last.migrations if one.active],
+            **last.summary(),
             "operators": {
-                name: {
-                    "bins": c.bins,
-                    "workers": c.workers,
-                    "bins_by_worker": c.owned().tolist(),
-                    "bytes_by_worker": _by_worker(c, bin_bytes(last.state[name], c)),
-                }
-                for name, c in last.configurations.items()
+                name: {**one, "bytes_by_worker": self._bytes_by_worker(name, last)}
+                for name, one in last.summary()["operators"].items()
             },
         }
 
+    def _bytes_by_worker(self, operator: str, last: Manifest) -> list[int]:
+        configuration = last.configurations[operator]
+        sizes = bin_bytes(last.state[operator], configuration)
+        totals = np.bincount(configuration.owners, sizes, configuration.workers)
+        return [round(total) for total in totals.tolist()]
+
     def history(self) -> list[dict[str, Any]]:
         """All migrations, the oldest first, and what was refused."""
-        found: dict[str, dict[str, Any]] = {}
-        for event in History(self.store).events():
-            if event["kind"] == "migration":
-                found[event["name"]] = {k: v for k, v in event.items() if k not in ("kind", "epoch")}
-            elif event["kind"] == "refused":
-                found[event["entry"]["name"]] = {
-                    "name": event["entry"]["name"],
-                    "status": "refused",
-                    "reason": event["reason"],
-                    "started": event["time"],
-                    "started_epoch": event["epoch"],
-                }
+        found = self._history.migrations()
         last = self.last()
         found |= {one.name: one.summary(last.configurations) for one in last.migrations}
         return [found[name] for name in sorted(found)]
@@ -128,7 +112,7 @@ class Remote:
         """What a migration would do; changes nothing."""
         last = self.last()
         out = {}
-        for name in self._operators(last, operator):
+        for name in asking.operators(operator, last):
             statistics = self.statistics(name, last)
             current = last.configurations[name]
             wanted = target.resolve(current, statistics)
@@ -142,16 +126,18 @@ class Remote:
     def apply(self, entry: Entry) -> str:
         """Asks for a migration, or for something to be done with one; the entry's name."""
         last = self.last()
+        waiting = asking.waiting(self.control, last)
         if entry.target is not None:
-            for name in self._operators(last, entry.operator):
-                entry.target.resolve(last.configurations[name], self.statistics(name, last))
-            busy = conflicting(last.migrations, self._operators(last, entry.operator))
-            if busy and not entry.when and entry.if_busy == "refuse":
-                raise UpdateRefused(
-                    f"migration {busy[0].name} is under way: cancel it or wait for it, or ask with --if-busy queue or merge"
-                )
+            entry = asking.check_migration(
+                entry,
+                last,
+                last.epoch,
+                waiting,
+                lambda name: self.statistics(name, last),
+                elsewhere=True,
+            )
         else:
-            self._check_control(entry, last)
+            asking.check_control(entry, last, [one.name for one in waiting], self._history.outcomes)
         ahead = last.facts.get("time", 0.0) - time.time()
         if ahead > CLOCKS_APART and "wall" in entry.when:
             raise UpdateRefused(
@@ -159,26 +145,3 @@ class Remote:
             )
         self.control.append(entry)
         return entry.name
-
-    def _check_control(self, entry: Entry, last: Manifest) -> None:
-        known = {one["name"]: one["status"] for one in self.history()}
-        waiting = {*self.control.names(), *(one["name"] for one in last.pending)}
-        status = known.get(entry.migration or "")
-        if status is None and entry.migration not in waiting:
-            raise UpdateRefused(f"there is no migration {entry.migration!r}")
-        if status not in (None, "running", "paused") and entry.action != "rollback":
-            raise UpdateRefused(f"migration {entry.migration} is over ({status}): nothing to {entry.action}")
-
-    def _operators(self, last: Manifest, operator: str | None) -> list[str]:
-        if operator is None:
-            return list(last.configurations)
-        if operator not in last.configurations:
-            raise InvalidInput(
-                f"operator {operator!r} does not exist; there are {sorted(last.configurations)}"
-            )
-        return [operator]
-
-
-def _by_worker(configuration: Configuration, sizes: Any) -> list[int]:
-    totals = np.bincount(configuration.owners, sizes, configuration.workers)
-    return [round(total) for total in totals.tolist()]

@@ -198,7 +198,7 @@ def test_what_cannot_be_is_refused_at_once(feed, start):
         sterna.bins(12)
     with pytest.raises(InvalidInput, match="-1"):
         sterna.rescale(-1)
-    with pytest.raises(InvalidInput, match="no operator 'x'"):
+    with pytest.raises(InvalidInput, match="operator 'x' does not exist"):
         query.migrate({3: 1}, operator="x")
     with pytest.raises(InvalidInput, match="not a time"):
         query.migrate({3: 1}, at="tomorrow")

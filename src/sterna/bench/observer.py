@@ -6,20 +6,15 @@ a heap with what it measures. ``stop`` ends it; ``memory`` and ``pauses`` are th
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
-import subprocess
-import sys
-from types import TracebackType
 from typing import Any
 
 from sterna.bench import pauses, sampler
+from sterna.bench.child import Child
 
-STOP_SECONDS = 10.0
 
-
-class Observer:
+class Observer(Child):
     """Watches this process and what runs below it; stop it, or use it as a context.
 
     Args:
@@ -32,32 +27,11 @@ class Observer:
         self._file, self._gc_log = file, gc_log
         me = str(os.getpid())
         options = ["--pid", me, "--parent", me, "--every", repr(every)]
-        self._process = subprocess.Popen(  # noqa: S603 - our own program
-            [sys.executable, "-I", sampler.__file__, file, *options]
-        )
-
-    @property
-    def pid(self) -> int:
-        """The sampler's process id."""
-        return self._process.pid
+        super().__init__(sampler.__file__, file, *options)
 
     def stop(self) -> None:
         """Ends the sampler."""
-        self._process.terminate()
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            self._process.wait(STOP_SECONDS)
-            return
-        self._process.kill()
-        self._process.wait()
-
-    def __enter__(self) -> Observer:  # noqa: PYI034 - Python 3.10 has no Self
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._process.returncode is None:
-            self.stop()
+        self.end()
 
     def samples(self) -> list[dict[str, Any]]:
         """Every sample as the sampler wrote it, with bytes of each process."""

@@ -12,27 +12,22 @@ at every trigger: with 2,000 files left in it, finding the new ones took 68 to 8
 
 from __future__ import annotations
 
-import contextlib
 import os
 import signal
-import subprocess
-import sys
 from dataclasses import dataclass
-from types import TracebackType
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from sterna.bench import feeder
+from sterna.bench.child import Child
 from sterna.bench.feeder import Schedule
 from sterna.bench.source import Keys
 
 __all__ = ["Feeder", "Records", "Schedule"]
 
-STOP_SECONDS = 10.0
 
-
-class Feeder:
+class Feeder(Child):
     """The feeding process, from this side; stop it, or use it as a context."""
 
     def __init__(self, folder: str, schedule: Schedule, limit: float = 3600.0) -> None:
@@ -46,47 +41,17 @@ class Feeder:
             "limit": limit,
             "parent": os.getpid(),
         }
-        # By its path and isolated: importing Sterna, and Spark with it, would take seconds and memory.
-        self._process = subprocess.Popen(  # noqa: S603 - our own program
-            [sys.executable, "-I", feeder.__file__, folder]
-            + [text for name, value in options.items() for text in (f"--{name}", repr(value))],
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-
-    @property
-    def pid(self) -> int:
-        """Its process id."""
-        return self._process.pid
-
-    @property
-    def alive(self) -> bool:
-        """Whether it still feeds."""
-        return self._process.poll() is None
+        words = [text for name, value in options.items() for text in (f"--{name}", repr(value))]
+        super().__init__(feeder.__file__, folder, *words)
 
     def stop(self) -> int:
         """Ends the process; returns the first record that it has not written."""
-        self._process.terminate()
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            said, _ = self._process.communicate(timeout=STOP_SECONDS)
-            if said.strip():
-                return int(said)
-            if (
-                self._process.returncode == -signal.SIGTERM
-            ):  # before it listened, and so before it wrote anything
-                return self.schedule.first
-        self._process.kill()
-        self._process.wait()
-        raise RuntimeError(f"the feeder ended with {self._process.returncode} and without a word")
-
-    def __enter__(self) -> Feeder:  # noqa: PYI034 - Python 3.10 has no Self
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._process.returncode is None:
-            self.stop()
+        said = self.end().strip()
+        if said:
+            return int(said)
+        if self.process.returncode == -signal.SIGTERM:  # before it listened, and so before it wrote anything
+            return self.schedule.first
+        raise RuntimeError(f"the feeder ended with {self.process.returncode} and without a word")
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """Apply (S): one worker's epoch.
 
-In: the messages of a slot. Installs arriving state, puts the rows in the order (time, source partition, sequence), or (time, key at the operator
-they come from, sequence), whatever order they arrived in, calls the operator once, writes one new run, compacts a bounded amount, and hands outputs to the next operators or to the sink.
+In: the messages of a slot. Installs arriving state, calls the operator once with the rows in their order (``inbox``), writes one new run, compacts a bounded
+amount, and hands outputs to the next operators or to the sink.
 Out: messages for the operators that follow, and a receipt, which is emitted only after everything it names is durable.
 State at t is a pure function of state at t-1 and the input of t, and no file is ever changed: a second attempt is harmless.
 Messages for other operators pass through untouched.
@@ -13,9 +13,8 @@ import math
 import os
 import time
 import uuid
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -27,21 +26,19 @@ from sterna.configuration import Configuration
 from sterna.dataflow import Dataflow
 from sterna.engine import messages as kinds
 from sterna.engine.crash import crash_point
+from sterna.engine.inbox import Inbox
 from sterna.engine.messages import Message, json_body
 from sterna.engine.plans import Change, TableRefs
 from sterna.engine.route import merge_stats, split
 from sterna.engine.where import executor
-from sterna.hashing import stable_order
 from sterna.operators.base import (
     LATER,
     ORIGIN,
-    Edge,
     Epoch,
     Hashes,
     Operator,
     Rows,
     empty_batch,
-    microseconds,
 )
 from sterna.sinks.base import TaskSink
 from sterna.state.background import Later, deepest, digest, offered, prepare
@@ -86,57 +83,21 @@ class Applying:
     late: TaskSink | None = None
 
 
-@dataclass
-class _Inbox:
-    worker: int | None = None
-    chunks: dict[int, list[tuple[int, int, Rows]]] = field(default_factory=lambda: defaultdict(list))
-    combined: list[tuple[int, int, Rows]] = field(default_factory=list)
-    state: dict[int, list[tuple[int, int, pa.RecordBatch]]] = field(default_factory=lambda: defaultdict(list))
-    late: list[tuple[int, int, pa.RecordBatch]] = field(default_factory=list)
-    stats: list[dict[str, Any]] = field(default_factory=list)
-    marks: dict[str, str] = field(default_factory=dict)
-
-
 def apply(
     flow: Dataflow, task: Applying, cache: RunCache, incoming: Iterable[Message], later: Later | None = None
 ) -> Iterator[Message]:
     """One slot's epoch; see the module's docstring. Runs are merged in it, or ``later``, where that is possible."""
     operator = flow.operators[task.operator]
-    inbox = _Inbox()
+    inbox = Inbox(operator)
     for message in incoming:
         if message.operator == task.operator:
-            _receive(inbox, operator, message)
+            inbox.receive(message)
         else:
             yield message
     if inbox.worker is None:
         return
     crash_point("before-apply", task.epoch)
     yield from _Apply(flow, task, operator, cache, inbox, inbox.worker, later).run()
-
-
-def _receive(inbox: _Inbox, operator: Operator, message: Message) -> None:
-    place = (message.source, message.sequence)
-    if message.kind == kinds.HELLO:
-        inbox.worker = message.number
-    elif message.kind in (kinds.ROWS, kinds.LATE):
-        edge = next(edge for edge in operator.edges if edge.number == message.number)
-        batch = message.batch(edge.wire)
-        if message.kind == kinds.LATE:
-            inbox.late.append((*place, batch))
-        else:
-            inbox.chunks[message.number].append((*place, _rows(batch)))
-    elif message.kind == kinds.COMBINED:
-        schema = operator.combined_schema()
-        assert schema is not None
-        wire = pa.schema([pa.field("_hash", pa.uint64()), *schema])
-        inbox.combined.append((*place, _rows(message.batch(wire))))
-    elif message.kind == kinds.STATE:
-        schema = operator.tables[message.number].schema()
-        inbox.state[message.number].append((*place, message.batch(schema)))
-    elif message.kind == kinds.STATS:
-        inbox.stats.append(message.json())
-    elif message.kind == kinds.MARK:
-        inbox.marks[f"{message.number}/{message.source}"] = bytes(message.body).decode()
 
 
 class _Apply:
@@ -148,7 +109,7 @@ class _Apply:
         task: Applying,
         operator: Operator,
         cache: RunCache,
-        inbox: _Inbox,
+        inbox: Inbox,
         worker: int,
         later: Later | None,
     ) -> None:
@@ -224,12 +185,8 @@ class _Apply:
 
     def _open(self, number: int, spec: TableSpec) -> Table:
         refs = self._relieved(spec.name, self._given(spec.name))
-        arrived = [batch for *_, batch in sorted(self.inbox.state.get(number, []), key=lambda one: one[:2])]
-        if arrived:
-            whole = pa.concat_batches(arrived)
-            hashes = whole.column("_hash").to_numpy()
-            if np.any(hashes[1:] < hashes[:-1]):
-                whole = whole.take(pa.array(stable_order(hashes)))
+        whole = self.inbox.state(number)
+        if whole is not None:
             level = max(0, math.ceil(math.log(max(1, whole.num_rows / 50_000), 6)))
             installed = self.cache.write_split(
                 self._namer(spec.name),
@@ -244,8 +201,8 @@ class _Apply:
         return Table(spec, refs, self.cache, self.task.horizons.get(spec.name))
 
     def _fold(self, tables: dict[str, Table]) -> pa.Table | pa.RecordBatch | None:
-        inputs = [self._ordered(edge) for edge in self.operator.edges]
-        combined = self._combined()
+        inputs = [self.inbox.rows(edge) for edge in self.operator.edges]
+        combined = self.inbox.combined()
         due = None
         if self.operator.notifies and self.task.frontier is not None:
             due = tables[LATER].due(self.task.previous, self.task.frontier)
@@ -270,34 +227,6 @@ class _Apply:
         self.origins = epoch.origins
         self.counts.update(epoch.counters)
         return output
-
-    def _ordered(self, edge: Edge) -> Rows:
-        chunks = sorted(self.inbox.chunks.get(edge.number, []), key=lambda one: one[:2])
-        rows = Rows.concat([rows for *_, rows in chunks], pa.schema(list(edge.wire)[1:]))
-        if edge.operator is not None:
-            rows = self._by_origin(rows)
-        if self.operator.ordered and edge.time is not None and rows.count:
-            times = microseconds(rows.batch.column(edge.time))
-            if np.any(times[1:] < times[:-1]):
-                rows = rows.take(np.argsort(times, kind="stable"))
-        return rows
-
-    def _by_origin(self, rows: Rows) -> Rows:
-        """Rows of an operator in the order of the keys they come from, which does not depend on where those keys are."""
-        origins = rows.batch.column(0).to_numpy()
-        rows = Rows(rows.hashes, rows.batch.drop_columns([ORIGIN]))
-        exact = self.operator.combined_schema() is not None
-        if exact or not np.any(origins[1:] < origins[:-1]):
-            return rows
-        return rows.take(stable_order(origins))
-
-    def _combined(self) -> Rows | None:
-        schema = self.operator.combined_schema()
-        if schema is None or not self.inbox.combined:
-            return None
-        return Rows.concat(
-            [rows for *_, rows in sorted(self.inbox.combined, key=lambda one: one[:2])], schema
-        )
 
     def _flush(self, table: Table) -> list[RunRef]:
         spec = table.spec
@@ -360,21 +289,15 @@ class _Apply:
         for reader in sorted({reader for reader, _ in consumers}):
             for slot in self.task.seats[reader][: self.task.configurations[reader].workers]:
                 yield Message(slot, kinds.MARK, reader, self.task.operator, self.worker, body=digest.encode())
+        epoch, attempt = self.task.epoch, f"i{self.task.incarnation}-{self.attempt}"
         if self.task.stage is not None and whole is not None:
-            attempt = f"i{self.task.incarnation}-{self.attempt}"
-            self.counts["stage"] = self.task.stage.write(whole, self.task.epoch, self.worker, attempt)
-        sink = self.task.sink
-        if sink is not None and self.task.operator == len(self.flow.operators) - 1 and whole is not None:
-            self.counts["part"] = sink.write(
-                whole, self.task.epoch, self.worker, f"i{self.task.incarnation}-{self.attempt}"
-            )
-        if self.task.late is not None and self.inbox.late:
-            late = pa.concat_batches(
-                [batch for *_, batch in sorted(self.inbox.late, key=lambda one: one[:2])]
-            )
-            late = late.drop_columns(["_hash"])
-            attempt = f"i{self.task.incarnation}-{self.attempt}"
-            self.counts["late_part"] = self.task.late.write(late, self.task.epoch, self.worker, attempt)
+            self.counts["stage"] = self.task.stage.write(whole, epoch, self.worker, attempt)
+        last = self.task.operator == len(self.flow.operators) - 1
+        if self.task.sink is not None and last and whole is not None:
+            self.counts["part"] = self.task.sink.write(whole, epoch, self.worker, attempt)
+        late = None if self.task.late is None else self.inbox.late()
+        if self.task.late is not None and late is not None:
+            self.counts["late_part"] = self.task.late.write(late, epoch, self.worker, attempt)
 
     def _receipt(self, refs: dict[str, Any], tables: dict[str, Table]) -> dict[str, Any]:
         receipt = {
@@ -405,12 +328,6 @@ def _origin(origins: Callable[[], Hashes] | None, output: pa.RecordBatch) -> pa.
     return pa.array(np.zeros(output.num_rows, np.uint64) if origins is None else origins())
 
 
-def _rows(batch: pa.RecordBatch) -> Rows:
-    hashes = batch.column(0).to_numpy(zero_copy_only=False)
-    schema = pa.schema(list(batch.schema)[1:])
-    return Rows(hashes, pa.RecordBatch.from_arrays(batch.columns[1:], schema=schema))
-
-
 def _wire(rows: Rows) -> pa.RecordBatch:
     columns = [pa.array(rows.hashes, pa.uint64()), *rows.batch.columns]
     return pa.RecordBatch.from_arrays(columns, names=["_hash", *rows.batch.schema.names])
@@ -418,10 +335,6 @@ def _wire(rows: Rows) -> pa.RecordBatch:
 
 def _one_batch(table: pa.Table) -> pa.RecordBatch:
     batches = table.combine_chunks().to_batches()
-    return (
-        batches[0]
-        if len(batches) == 1
-        else pa.concat_batches(batches)
-        if batches
-        else empty_batch(table.schema)
-    )
+    if len(batches) > 1:
+        return pa.concat_batches(batches)
+    return batches[0] if batches else empty_batch(table.schema)

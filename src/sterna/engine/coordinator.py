@@ -18,8 +18,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sterna import watermark
-from sterna.configuration import Configuration, moves
+from sterna import asking, watermark
+from sterna.configuration import Configuration
 from sterna.control import ControlStream, Entry
 from sterna.dataflow import Dataflow
 from sterna.engine import frontiers, garbage
@@ -31,17 +31,15 @@ from sterna.engine.fencing import Incarnation
 from sterna.engine.observing import Observer
 from sterna.engine.plans import OperatorPlan, plan_operator
 from sterna.engine.receipts import Receipts, check_receipts
-from sterna.errors import CheckpointError, StateError, UpdateRefused
+from sterna.errors import CheckpointError, StateError
 from sterna.freezing import Knowledge, freeze_entries
 from sterna.history import History
-from sterna.migration import RUNNING, conflicting
-from sterna.rehearsal import rehearse
+from sterna.migration import RUNNING
 from sterna.sinks.base import Sink
 from sterna.state.manifest import Manifest, Manifests
 from sterna.state.refs import RunRef
 from sterna.state.store import Store
 from sterna.statistics import Statistics
-from sterna.strategies import built_in, from_json
 
 
 @dataclass(frozen=True)
@@ -318,59 +316,12 @@ class Coordinator:
     def submit(self, entry: Entry) -> None:
         """Takes a wish from this process: refused at once if it can't be."""
         with self.lock:
+            waiting = asking.waiting(self.control, self.last)
             if entry.target is not None:
-                entry = self._checked(entry)
+                entry = asking.check_migration(entry, self.last, self.frozen, waiting, self.statistics)
             else:
-                self._check_control(entry)
+                asking.check_control(entry, self.last, [one.name for one in waiting], self.history.outcomes)
             self.control.append(replace(entry, query=self.query, written=self.clock()))
-
-    def _checked(self, entry: Entry) -> Entry:
-        names = [entry.operator] if entry.operator is not None else [o.name for o in self.flow.operators]
-        for name in names:
-            self.flow.index(name)
-        epoch = entry.when.get("epoch")
-        if epoch is not None and epoch <= self.frozen:
-            raise UpdateRefused(
-                f"epoch {epoch} is already frozen; the earliest epoch that can still change is {self.frozen + 1}"
-            )
-        assert entry.target is not None
-        entry = replace(entry, target=entry.target.numbered(self.last.configurations[names[0]].bits))
-        for name in names:
-            self._check_target(entry, name)
-        busy = conflicting(self.last.migrations, names)
-        if busy and not entry.when and entry.if_busy == "refuse":
-            raise UpdateRefused(
-                f"migration {busy[0].name} is under way: cancel it or wait for it, or ask with if_busy='queue' or 'merge'"
-            )
-        return entry
-
-    def _check_control(self, entry: Entry) -> None:
-        known = {one.name: one for one in self.last.migrations}
-        waiting = {*self.control.names(), *(one["name"] for one in self.last.pending)}
-        migration = known.get(entry.migration or "")
-        if migration is None and entry.migration not in waiting:
-            raise UpdateRefused(f"there is no migration {entry.migration!r} under way")
-        if migration is not None and not migration.active and entry.action != "rollback":
-            raise UpdateRefused(
-                f"migration {migration.name} is over ({migration.status}): nothing to {entry.action}"
-            )
-
-    def _check_target(self, entry: Entry, name: str) -> None:
-        """Refuses a target that can't be reached from any configuration that may be there when it is due, or a strategy that gets nowhere."""
-        assert entry.target is not None
-        fresh, *_ = self.control.read(n for n in self.control.names() if n not in set(self.last.consumed))
-        before = [*(Entry.from_json(e) for e in self.last.pending), *fresh]
-        surely = [one for one in before if one.surely_before(entry)]
-        known = self.statistics(name)
-        start = _after(self.last.configurations[name], name, surely)
-        try:
-            target = entry.target.resolve(start, known)
-        except UpdateRefused:
-            target = entry.target.resolve(_after(self.last.configurations[name], name, before), known)
-            return
-        from_json(entry.strategy)
-        if not built_in(entry.strategy) and start.bins == len(known.bytes):
-            rehearse(entry.strategy, start, target, known)
 
     def wants_epoch(self) -> bool:
         """Whether there is something to do even if no data comes: due control entries, or notifications that would fire."""
@@ -385,22 +336,6 @@ class Coordinator:
                 or frontiers.anything_due(mark, self.last.next_due)
             )
 
-    def pending_moves(self, decision: Decision) -> bool:
-        """Whether an epoch moves anything."""
-        return any(
-            moves(self.last.configurations[name], configuration)
-            for name, configuration in decision.configurations.items()
-        )
-
     def close(self) -> None:
         """Lets the next start have the checkpoint."""
         self.incarnation.release()
-
-
-def _after(current: Configuration, operator: str, entries: list[Entry]) -> Configuration:
-    """The configuration once these entries have been applied."""
-    for entry in sorted(entries, key=lambda one: one.name):
-        if entry.target is not None and entry.operator in (None, operator):
-            with contextlib.suppress(UpdateRefused):
-                current = entry.target.resolve(current)
-    return current

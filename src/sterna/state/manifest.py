@@ -58,6 +58,30 @@ class Manifest:
                 for refs in tables.values():
                     yield from refs
 
+    def summary(self) -> dict[str, Any]:
+        """What people want to know of it."""
+        return {
+            "epoch": self.epoch,
+            "epoch_ms": self.facts.get("ms"),
+            "watermark": self.watermarks[0],
+            "rows": self.facts.get("rows_total", 0),
+            "late": self.facts.get("late_total", 0),
+            "pending": self.pending,
+            "migrations": [one.summary(self.configurations) for one in self.migrations if one.active],
+            "operators": {
+                name: {
+                    "bins": c.bins,
+                    "workers": c.workers,
+                    "bins_by_worker": c.owned().tolist(),
+                    "hosts": self.hosts.get(name, {}),
+                    "runs": sum(
+                        len(refs) for tables in self.state[name].values() for refs in tables.values()
+                    ),
+                }
+                for name, c in self.configurations.items()
+            },
+        }
+
     def to_json(self) -> dict[str, Any]:
         """The stored form."""
         return {

@@ -1,0 +1,121 @@
+"""What can't be is refused when it is asked for: the checks of a wish, in the query's own process or in another.
+
+Pure, as of a manifest. In: the wish, the manifest, what waits in the control stream, and whom to ask for statistics. Out: the wish, with bins numbered
+as they are now, or ``UpdateRefused`` with a reason. What changes between this and the freeze, the freeze refuses.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+
+from sterna.configuration import Configuration
+from sterna.control import ControlStream, Entry
+from sterna.errors import InvalidInput, UpdateRefused
+from sterna.migration import conflicting
+from sterna.rehearsal import rehearse
+from sterna.state.manifest import Manifest
+from sterna.statistics import Statistics
+from sterna.strategies import built_in, from_json
+
+
+def operators(operator: str | None, last: Manifest) -> list[str]:
+    """The operators that a wish for one of them, or for all, is for."""
+    if operator is None:
+        return list(last.configurations)
+    if operator not in last.configurations:
+        raise InvalidInput(f"operator {operator!r} does not exist; there are {sorted(last.configurations)}")
+    return [operator]
+
+
+def waiting(control: ControlStream, last: Manifest) -> list[Entry]:
+    """All wishes that have not been granted yet."""
+    fresh, *_ = control.read(name for name in control.names() if name not in set(last.consumed))
+    return [*(Entry.from_json(entry) for entry in last.pending), *fresh]
+
+
+def check_migration(
+    entry: Entry,
+    last: Manifest,
+    frozen: int,
+    before: Iterable[Entry],
+    statistics: Callable[[str], Statistics],
+    *,
+    elsewhere: bool = False,
+) -> Entry:
+    """A wish for a migration.
+
+    Args:
+        entry: the wish.
+        last: the last manifest.
+        frozen: the newest epoch that can't change any more.
+        before: the wishes that wait.
+        statistics: of an operator.
+        elsewhere: whether the query runs in another process, which may know strategies that this one does not.
+    """
+    assert entry.target is not None
+    names = operators(entry.operator, last)
+    epoch = entry.when.get("epoch")
+    if epoch is not None and epoch <= frozen:
+        raise UpdateRefused(
+            f"epoch {epoch} is already frozen; the earliest epoch that can still change is {frozen + 1}"
+        )
+    entry = replace(entry, target=entry.target.numbered(last.configurations[names[0]].bits))
+    for name in names:
+        known = statistics(name)
+        way = _way(entry, name, last.configurations[name], list(before), known)
+        if way is not None and not (elsewhere and not built_in(entry.strategy)):
+            _check_strategy(entry, *way, known)
+    busy = conflicting(last.migrations, names)
+    if busy and not entry.when and entry.if_busy == "refuse":
+        raise UpdateRefused(
+            f"migration {busy[0].name} is under way: cancel it or wait for it, or ask for this one to be queued or merged (if_busy)"
+        )
+    return entry
+
+
+def _way(
+    entry: Entry, name: str, current: Configuration, before: list[Entry], known: Statistics
+) -> tuple[Configuration, Configuration] | None:
+    """From where to where; ``None`` if that depends on which wishes are granted first. Refuses what can't be reached from anywhere."""
+    assert entry.target is not None
+    start = _after(current, name, [one for one in before if one.surely_before(entry)])
+    try:
+        return start, entry.target.resolve(start, known)
+    except UpdateRefused:
+        entry.target.resolve(_after(current, name, before), known)
+        return None
+
+
+def _check_strategy(entry: Entry, start: Configuration, target: Configuration, known: Statistics) -> None:
+    """Refuses a strategy that nobody knows, or one of the user's own that gets nowhere."""
+    from_json(entry.strategy)
+    if not built_in(entry.strategy) and start.bins == len(known.bytes):
+        rehearse(entry.strategy, start, target, known)
+
+
+def _after(current: Configuration, operator: str, entries: list[Entry]) -> Configuration:
+    """The configuration once these entries have been applied."""
+    for entry in sorted(entries, key=lambda one: one.name):
+        if entry.target is not None and entry.operator in (None, operator):
+            with contextlib.suppress(UpdateRefused):
+                current = entry.target.resolve(current)
+    return current
+
+
+def check_control(
+    entry: Entry, last: Manifest, waiting: Iterable[str], over: Callable[[], Mapping[str, str]]
+) -> None:
+    """A wish to pause, resume, cancel or roll back; ``over`` tells how migrations of the past have ended."""
+    name = entry.migration or ""
+    migration = {one.name: one for one in last.migrations}.get(name)
+    if migration is None and name in waiting:
+        return
+    status = migration.status if migration is not None else over().get(name)
+    if status is None:
+        raise UpdateRefused(f"there is no migration {name!r}")
+    if migration is None and entry.action == "rollback":
+        raise UpdateRefused(f"migration {name} is over ({status}) for too long to be rolled back")
+    if (migration is None or not migration.active) and entry.action != "rollback":
+        raise UpdateRefused(f"migration {name} is over ({status}): nothing to {entry.action}")
