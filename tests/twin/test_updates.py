@@ -78,7 +78,9 @@ def test_times_that_are_none(start, at):
 
 def test_an_operator_that_does_not_exist(start):
     twin = start(chain(adding))
-    with pytest.raises(InvalidInput, match=r"operator 'third' does not exist; there are \['first', 'second'\]"):
+    with pytest.raises(
+        InvalidInput, match=r"operator 'third' does not exist; there are \['first', 'second'\]"
+    ):
         twin.migrate(rescale(2), operator="third")
 
 

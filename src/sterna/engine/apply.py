@@ -49,6 +49,9 @@ from sterna.state.tables import Table, TableSpec
 from sterna.statistics import count_cells, encode_heat
 
 COMPACT_ROWS = 1 << 16
+PIECE = 3
+"""How many times what an epoch has written is merged at once."""
+
 PATIENCE = 2
 """How many times deeper than wanted runs may lie before an epoch merges them itself."""
 
@@ -248,13 +251,15 @@ class _Apply:
         factor = 2 + max((ref.level for ref in table.refs), default=0)
         budget = max(COMPACT_ROWS, factor * written)
         horizon = self.task.horizons.get(spec.name)
+        # A deeper state takes more merging, but not more memory.
+        piece = max(COMPACT_ROWS, PIECE * written)
         durable = self.task.fsync
         if self.later is not None:
             refs = coalesce([*table.refs, *fresh])
             if deepest(refs) <= PATIENCE * DEPTH:
                 name = self._offer(spec.name, digest(refs), self.task.epoch)
                 self.work[name] = partial(
-                    prepare, spec, refs, self.cache, budget, name, horizon, durable=durable
+                    prepare, spec, refs, self.cache, budget, name, horizon, piece=piece, durable=durable
                 )
                 return refs
         refs, merged = compact(
@@ -264,6 +269,7 @@ class _Apply:
             budget,
             self._namer(spec.name),
             horizon,
+            piece_rows=piece,
             durable=durable,
         )
         self.counts["compacted"] = self.counts.get("compacted", 0) + merged

@@ -30,7 +30,7 @@ from sterna.state.spec import TableSpec
 from sterna.state.store import Store
 
 NICE = 5
-GIVE_BACK_EVERY = 32
+GIVE_BACK_EVERY = 8
 
 
 class Later(Protocol):
@@ -113,6 +113,7 @@ def prepare(
     name: str,
     horizon: int | None,
     *,
+    piece: int | None = None,
     durable: bool = False,
 ) -> None:
     """Merge, and offer the result under a name."""
@@ -125,7 +126,7 @@ def prepare(
 
     # What goes wrong here goes wrong again in an epoch, if it matters, and is reported there.
     with contextlib.suppress(SternaError, FileNotFoundError):
-        merged, rows = compact(spec, refs, cache, budget, namer, horizon, durable=durable)
+        merged, rows = compact(spec, refs, cache, budget, namer, horizon, piece_rows=piece, durable=durable)
         if rows:
             document = {"refs": [ref.to_list() for ref in merged], "rows": rows}
             cache.store.write_document(f"{name}.json", document, durable=durable)

@@ -2,7 +2,7 @@
 
 A fresh run has level 0. Where the references of one level lie ``DEPTH`` deep over some hash, all of that level in the
 cell around it become one run of the next level, and the inputs' references lose the cell. A cell is a range that
-shares its first bits, as a bin does, the largest whose rows fit the budget. So the same cells are merged again and again:
+shares its first bits, as a bin does, the largest whose rows fit a piece of the budget. So the same cells are merged again and again:
 ranges cut anywhere would leave ever smaller pieces. The references alone say how far compaction has got, so it
 stops anywhere and goes on in the next epoch. When moves have left many small references, those of a narrow range are
 merged across levels.
@@ -54,6 +54,7 @@ def compact(
     horizon: int | None = None,
     *,
     durable: bool = False,
+    piece_rows: int | None = None,
     depth: int = DEPTH,
     scattered: int = SCATTERED,
 ) -> tuple[list[RunRef], int]:
@@ -68,6 +69,7 @@ def compact(
         namer: Gives the name of the next file.
         horizon: Rows of a rows table with a time before this are dropped, whole files of them at no cost.
         durable: Whether to return only once the new files are on disk.
+        piece_rows: How many rows to merge at once, which is what memory has to hold; all of the budget unless given.
         depth: How many runs of one level over one hash are too many; at least 2.
         scattered: How many references are not too many, besides those that order itself makes.
 
@@ -79,10 +81,11 @@ def compact(
         # A reference that spans others' ranges is empty there; pieces of it may have been moved here for nothing.
         current = [ref for ref in current if _cost([ref], cache, ref.lo, ref.hi)]
     merged = spent = 0
+    piece = min(budget_rows, piece_rows or budget_rows)
     while budget_rows > 0:
-        job = _deepest(current, cache, budget_rows, depth)
+        job = _deepest(current, cache, piece, depth)
         if job is None:
-            job = _most_scattered(current, cache, budget_rows, scattered)
+            job = _most_scattered(current, cache, piece, scattered)
         if job is None:
             break
         span = [(job.lo, job.hi)]
