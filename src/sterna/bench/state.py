@@ -4,12 +4,12 @@ Method. One query's state grows step by step from 1M keys to 64M. At each size i
 over all of its keys. A second query, the control, keeps the smallest state; at each size the two take turns,
 and ``epoch_ratio`` is the one's median epoch over the other's from the same minutes, so that a machine that
 became slower or faster in between does not count as the state's doing. ``ratio_to_smallest`` compares with the
-first size as measured then. Between sizes, epochs as large as the measured ones visit each new key once: a Python worker keeps some of the memory
-that its largest epoch took.
+first size as measured then. Between sizes, epochs as large as the measured ones visit each new key once.
 
 Memory is what Spark's Python workers hold that no file backs (``Pss_Anon``, summed over the daemon and its
 workers, sampled twice a second while epochs are measured): the highest sample and the median. Memory-mapped runs
-are in the page cache, which the system takes back when it needs to: they do not count.
+are in the page cache, which the system takes back when it needs to: they do not count. Each size is measured in a new session, with new
+Python processes, after as many epochs as every other: whether a process grows with its age is another question, and the soak test's.
 
 Honesty. All measured epochs count. The size of the checkpoint on disk is reported too.
 """
@@ -17,6 +17,7 @@ Honesty. All measured epochs count. The size of the checkpoint on disk is report
 from __future__ import annotations
 
 import statistics
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -47,7 +48,7 @@ FULL = Growth(
     sizes=tuple(2**n * 1_000_000 for n in range(7)),
     rows=200_000,
     fill_rows=200_000,
-    plan=Plan(warmup=3, epochs=15, seconds=10),
+    plan=Plan(warmup=10, epochs=15, seconds=10),
 )
 QUICK = Growth(sizes=(100_000, 400_000), rows=20_000, fill_rows=20_000, plan=Plan(warmup=2, epochs=4))
 SMOKE = Growth(sizes=(1_000, 2_000), rows=1_000, fill_rows=1_000, plan=Plan(warmup=0, epochs=1))
@@ -76,19 +77,22 @@ def run(
         memory: the heap of a session started here.
         folder: where the temporary folder goes; the system's choice unless given.
     """
-    with workplace(master, memory, folder) as (spark, root):
-        workers = workers or spark.sparkContext.defaultParallelism
-        smallest = Keys(growth.sizes[0])
-        grown = Lane(Sterna(workers, bins), str(root / "grown"), smallest)
-        control = Lane(Sterna(workers, bins, name="control"), str(root / "control"), smallest)
-        started = machine.facts(spark)
-        fill(spark, control, growth.fill_rows, say)
+    with tempfile.TemporaryDirectory(prefix="sterna-", dir=folder) as root:
+        with workplace(master, memory, root) as (spark, _):
+            workers = workers or spark.sparkContext.defaultParallelism
+            smallest = Keys(growth.sizes[0])
+            grown = Lane(Sterna(workers, bins), f"{root}/grown", smallest)
+            control = Lane(Sterna(workers, bins, name="control"), f"{root}/control", smallest)
+            started = machine.facts(spark)
+            fill(spark, control, growth.fill_rows, say)
         results = []
         for size in growth.sizes:
             if size != grown.keys.count:
                 grown.keys = grown.keys.grown(size, grown.next_position)
-            fill(spark, grown, growth.fill_rows, say)
-            results.append(_size(spark, growth, grown, control, rounds, say))
+            with workplace(master, memory, root) as (spark, _):
+                fill(spark, grown, growth.fill_rows, say)
+            with workplace(master, memory, root) as (spark, _):
+                results.append(_size(spark, growth, grown, control, rounds, say))
         _compare(results)
         return {
             "benchmark": "state",
