@@ -16,12 +16,12 @@ help: ## show this list
 
 .venv: $(VENV)/ready ## set up: the virtual environment, the pinned packages, Java
 
-$(VENV)/ready: requirements.txt pyproject.toml tools/venv.sh tools/java.sh
+$(VENV)/ready: requirements.txt pyproject.toml tools/venv.sh tools/java.sh tools/packages.sh
 	@PYTHON="$(PYTHON)" tools/venv.sh $(VENV) requirements.txt
 
 $(LOWEST): $(LOWEST)/ready
 
-$(LOWEST)/ready: requirements-lowest.txt pyproject.toml tools/venv.sh tools/java.sh
+$(LOWEST)/ready: requirements-lowest.txt pyproject.toml tools/venv.sh tools/java.sh tools/packages.sh
 	@PYTHON="$(PYTHON)" tools/venv.sh $(LOWEST) requirements-lowest.txt lowest
 
 demo: .venv ## a quarter of the state moves in every way while a stream runs, then Spark's own rescale; three minutes, makes report.html
@@ -44,7 +44,7 @@ test-slow: .venv ## the slow tests: crashes at random, soak
 test-browser: .venv ## the tests of pages in a real browser; installs Chromium where that is possible
 	@browser="$$(tools/browser.sh)" && $(call RUN,$(VENV)) STERNA_BROWSER="$$browser" python -m pytest -m browser $(ARGS)
 
-bench: .venv ## a benchmark: BENCH=throughput|state|bins, ARGS="--quick --json"
+bench: .venv ## a benchmark: BENCH=throughput|state|bins|migrate, ARGS="--quick --json"
 	@$(call RUN,$(VENV)) sterna bench $(BENCH) $(ARGS)
 
 format: .venv ## let ruff format the code

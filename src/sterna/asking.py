@@ -13,7 +13,8 @@ from dataclasses import replace
 from sterna.configuration import Configuration
 from sterna.control import ControlStream, Entry
 from sterna.errors import InvalidInput, UpdateRefused
-from sterna.migration import conflicting
+from sterna.freezing import not_begun
+from sterna.migration import check_rollback, conflicting
 from sterna.rehearsal import rehearse
 from sterna.state.manifest import Manifest
 from sterna.statistics import Statistics
@@ -56,11 +57,7 @@ def check_migration(
     """
     assert entry.target is not None
     names = operators(entry.operator, last)
-    epoch = entry.when.get("epoch")
-    if epoch is not None and epoch <= frozen:
-        raise UpdateRefused(
-            f"epoch {epoch} is already frozen; the earliest epoch that can still change is {frozen + 1}"
-        )
+    check_epoch(entry, frozen)
     entry = replace(entry, target=entry.target.numbered(last.configurations[names[0]].bits))
     for name in names:
         known = statistics(name)
@@ -73,6 +70,15 @@ def check_migration(
             f"migration {busy[0].name} is under way: cancel it or wait for it, or ask for this one to be queued or merged (if_busy)"
         )
     return entry
+
+
+def check_epoch(entry: Entry, frozen: int) -> None:
+    """Refuses what is wanted for an epoch that can't change any more."""
+    epoch = entry.when.get("epoch")
+    if epoch is not None and epoch <= frozen:
+        raise UpdateRefused(
+            f"epoch {epoch} is already frozen; the earliest epoch that can still change is {frozen + 1}"
+        )
 
 
 def _way(
@@ -111,11 +117,16 @@ def check_control(
     name = entry.migration or ""
     migration = {one.name: one for one in last.migrations}.get(name)
     if migration is None and name in waiting:
+        # One that no epoch has seen yet may begin with the next one; one that has been put off waits.
+        if entry.action != "cancel" and name in {one["name"] for one in last.pending}:
+            raise UpdateRefused(not_begun(name))
         return
     status = migration.status if migration is not None else over().get(name)
     if status is None:
         raise UpdateRefused(f"there is no migration {name!r}")
     if migration is None and entry.action == "rollback":
         raise UpdateRefused(f"migration {name} is over ({status}) for too long to be rolled back")
+    if migration is not None and entry.action == "rollback":
+        check_rollback(last.migrations, migration)
     if (migration is None or not migration.active) and entry.action != "rollback":
         raise UpdateRefused(f"migration {name} is over ({status}): nothing to {entry.action}")

@@ -18,6 +18,7 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 
 from sterna import commands
 from sterna.errors import SternaError
@@ -327,7 +328,7 @@ def _failures() -> Iterator[None]:
         Console(stderr=True).print("interrupted")
         raise typer.Exit(130) from None
     except SternaError as error:
-        Console(stderr=True, highlight=False).print(f"[red]error:[/red] {error}", soft_wrap=True)
+        Console(stderr=True, highlight=False).print(f"[red]error:[/red] {escape(str(error))}", soft_wrap=True)
         raise typer.Exit(1) from error
 
 

@@ -16,6 +16,7 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
@@ -62,7 +63,9 @@ Move = Annotated[
 ]
 File = Annotated[
     Path | None,
-    typer.Option("--target", help="Target: a JSON file, as the control stream has it.", exists=True),
+    typer.Option(
+        "--target", help="Target: a JSON file, as the control stream has it.", exists=True, dir_okay=False
+    ),
 ]
 How = Annotated[
     str,
@@ -74,7 +77,7 @@ OrderOption = Annotated[Order, typer.Option(help="Which bins go first.")]
 Gap = Annotated[int, typer.Option(min=0, help="Epochs between two steps.")]
 Operator = Annotated[str | None, typer.Option(help="The operator.", show_default="all")]
 
-UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30}
+UNITS = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30}
 
 
 def target_of(
@@ -92,8 +95,8 @@ def target_of(
         return balance()
     if file is not None:
         try:
-            return Target.from_json(json.loads(file.read_text()))
-        except json.JSONDecodeError as error:
+            return Target.from_json(json.loads(file.read_text(encoding="utf-8")))
+        except (ValueError, RecursionError) as error:
             raise InvalidInput(f"{file} is not JSON: {error}") from error
     return explicit([pair for move in moves or [] for pair in _pairs(move)])
 
@@ -116,7 +119,8 @@ def strategy_of(text: str, order: str, gap: int) -> dict[str, Any]:
     {'name': 'batched', 'order': 'largest', 'size': 16}
     """
     name, _, option = text.partition(":")
-    name = name.strip().replace("-", "_")
+    name = name.strip()
+    ours = name.replace("-", "_")
     common: dict[str, Any] = {"order": order, "gap": gap}
     made: dict[str, Callable[[], strategies.Strategy]] = {
         "all_at_once": lambda: strategies.all_at_once(order=order),
@@ -125,8 +129,8 @@ def strategy_of(text: str, order: str, gap: int) -> dict[str, Any]:
         "batched": lambda: strategies.batched(_count(text, option), **common),
         "paced": lambda: strategies.paced(**_pace(option), **common),
     }
-    if name in made:
-        return strategies.to_json(made[name]())
+    if ours in made:
+        return strategies.to_json(made[ours]())
     if option or order != "as_given" or gap:
         raise InvalidInput(f"there is no strategy {text!r}, and one of your own takes no options here")
     return {"name": name}
@@ -139,7 +143,7 @@ def _count(text: str, option: str) -> int:
 
 
 def _pace(option: str) -> dict[str, Any]:
-    size = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmg]?i?b)\s*", option.lower())
+    size = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*((?:[kmg]i?)?b)\s*", option.lower())
     if size is None:
         return {"latency": option}
     return {"bytes_per_epoch": int(float(size.group(1)) * UNITS[size.group(2).upper()])}
@@ -279,6 +283,8 @@ def status(checkpoint: Checkpoint, *, output: Output = Format.table) -> None:
         )
     for one in found["pending"]:
         console.print(f"waiting: {one['name']} {json.dumps(one['when'])}")
+    for name in found["unseen"]:
+        console.print(f"asked for since the last epoch: {name}")
 
 
 def history(checkpoint: Checkpoint, *, output: Output = Format.table) -> None:
@@ -299,13 +305,13 @@ def _told(one: dict[str, Any]) -> list[str]:
     began = datetime.fromtimestamp(one["started"], timezone.utc).strftime("%Y-%m-%d %H:%M:%SZ")
     head = f"[bold]{one['name']}[/bold]  {began}, epoch {one['started_epoch']}  [bold]{one['status']}[/bold]"
     if one["reason"]:
-        head += f": {one['reason']}"
+        head += f": {escape(one['reason'])}"
     if "strategy" not in one:
         return [head]
     took = "" if one["ended"] is None else f" in {one['ended'] - one['started']:.1f} s"
     peaks = [one["latency"][when].get("max_ms") for when in ("before", "during", "after")]
     told = " → ".join("?" if peak is None else f"{peak:,.0f}" for peak in peaks)
-    how = f"{strategies.describe(one['strategy'])}, cause: {one['cause']}"
+    how = escape(f"{strategies.describe(one['strategy'])}, cause: {one['cause']}")
     return [
         head,
         f"  {how}; {one['bins']:,} bins, {_size(one['bytes'])}, {one['steps']:,} steps{took}",

@@ -26,6 +26,9 @@ IF_BUSY = ("refuse", "queue", "merge")
 LARGEST = 32 << 20
 """How many bytes an entry may have: a map of 2^20 bins takes half of that."""
 
+CLOCKS_APART = 60.0
+"""By how many seconds a writer's clock may be ahead of the driver's."""
+
 UNFINISHED_SECONDS = 5.0
 """For how long an entry that looks damaged may still be being written."""
 
@@ -65,7 +68,7 @@ class Entry:
     def due(self, epoch: int, now: float, watermark: int | None) -> bool:
         """Whether it is to be applied when ``epoch`` is frozen."""
         if "epoch" in self.when:
-            return bool(self.when["epoch"] == epoch)
+            return bool(self.when["epoch"] <= epoch)
         if "wall" in self.when:
             return bool(self.when["wall"] <= now)
         if "event" in self.when:
@@ -103,6 +106,7 @@ class Entry:
         try:
             action = _one_of("action", data.get("action", "migrate"), ACTIONS)
             strategy = dict(data.get("strategy") or {"name": "all_at_once"})
+            _checked_name("strategy", strategy.get("name"))
             return cls(
                 str(data["name"]),
                 Target.from_json(data["target"]) if action == "migrate" else None,
@@ -118,7 +122,7 @@ class Entry:
             )
         except UpdateRefused:
             raise
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
             raise UpdateRefused(f"this is not a control entry: {error!r}") from error
 
 
@@ -236,7 +240,7 @@ class ControlStream:
             except InvalidInput as error:
                 bad.append((name, str(error)))
             except StateError as error:
-                if now is not None and 0 <= now - _written(name) < UNFINISHED_SECONDS:
+                if now is not None and -CLOCKS_APART <= now - _written(name) < UNFINISHED_SECONDS:
                     unfinished.append(name)
                 else:
                     bad.append((name, str(error)))

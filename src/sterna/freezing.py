@@ -11,14 +11,12 @@ from dataclasses import dataclass, field, replace
 
 from sterna import strategies
 from sterna.configuration import Configuration
-from sterna.control import Entry
+from sterna.control import CLOCKS_APART, Entry
 from sterna.errors import InvalidInput, UpdateRefused
-from sterna.migration import PAUSED, RUNNING, Draw, Migration, advance, conflicting
+from sterna.migration import PAUSED, RUNNING, Draw, Migration, advance, check_rollback, conflicting
+from sterna.rehearsal import rehearse
 from sterna.spread import Spread
 from sterna.statistics import Statistics
-
-CLOCKS_APART = 60.0
-"""By how many seconds a writer's clock may be ahead of the driver's."""
 
 
 @dataclass(frozen=True)
@@ -29,6 +27,7 @@ class Frozen:
     pending: list[Entry]
     applied: list[Entry]
     refused: list[tuple[Entry, str]]
+    withdrawn: list[tuple[Entry, str]] = field(default_factory=list)
     migrations: list[Migration] = field(default_factory=list)
 
 
@@ -44,18 +43,15 @@ class Knowledge:
     """
 
     query: str | None = None
-    draw: Draw = field(default_factory=lambda: drawn)
+    draw: Draw = field(default_factory=lambda: _first)
     statistics: Callable[[str], Statistics | None] = lambda _: None
     before: Spread = field(default_factory=Spread)
 
 
-def drawn(
-    migration: Migration, name: str, current: Configuration, statistics: Statistics | None = None
-) -> strategies.Step | None:
-    """The first step of a migration's strategy from where it is."""
+def _first(migration: Migration, name: str, current: Configuration) -> strategies.Step | None:
+    """The first step of a migration's strategy from where it is, where nothing is known."""
     strategy = strategies.from_json(migration.strategy)
-    known = statistics or Statistics.unknown(current.bins)
-    return next(iter(strategy(current, migration.target[name], known)), None)
+    return next(iter(strategy(current, migration.target[name], Statistics.unknown(current.bins))), None)
 
 
 def freeze_entries(
@@ -70,20 +66,41 @@ def freeze_entries(
 ) -> Frozen:
     """Applies what is due at ``epoch``, keeps what is not, refuses what can't be, and takes migrations a step further."""
     freeze = _Freeze(epoch, dict(configurations), list(migrations), now, knowledge or Knowledge())
-    waiting: list[Entry] = []
+    waiting: dict[str, Entry] = {}
     applied: list[Entry] = []
     refused: list[tuple[Entry, str]] = []
-    for entry in sorted([*pending, *fresh], key=lambda entry: entry.name):
+    withdrawn: list[tuple[Entry, str]] = []
+    old = {entry.name for entry in pending}
+    for entry in in_order([*pending, *fresh]):
         try:
-            freeze.check(entry)
-            if entry.due(epoch, now, watermark) and freeze.apply(entry):
+            freeze.check(entry, fresh=entry.name not in old)
+            if entry.action != "migrate" and entry.migration in waiting:
+                if entry.action != "cancel":
+                    raise UpdateRefused(not_begun(entry.migration))
+                withdrawn.append((waiting.pop(entry.migration), "it was cancelled before it began"))
+                applied.append(entry)
+            elif entry.due(epoch, now, watermark) and freeze.apply(entry):
                 applied.append(entry)
             else:
-                waiting.append(freeze.kept(entry))
+                waiting[entry.name] = freeze.kept(entry)
         except InvalidInput as error:
             refused.append((entry, str(error)))
     freeze.go_on()
-    return Frozen(freeze.current, waiting, applied, refused, freeze.migrations)
+    return Frozen(freeze.current, list(waiting.values()), applied, refused, withdrawn, freeze.migrations)
+
+
+def in_order(entries: Iterable[Entry]) -> list[Entry]:
+    """By name, but what is to be done with a migration comes after it, even if the clock of whoever asks for it is behind."""
+    ordered = sorted(entries, key=lambda entry: entry.name)
+    place = {entry.name: float(at) for at, entry in enumerate(ordered)}
+    return sorted(
+        ordered, key=lambda entry: max(place[entry.name], place.get(entry.migration or "", -1.0) + 0.5)
+    )
+
+
+def not_begun(name: str | None) -> str:
+    """Why something can't be done with a migration that waits."""
+    return f"migration {name} has not begun: it can be cancelled, and nothing else"
 
 
 class _Freeze:
@@ -101,7 +118,7 @@ class _Freeze:
         self._knowledge = knowledge
         self._stepped: set[str] = set()
 
-    def check(self, entry: Entry) -> None:
+    def check(self, entry: Entry, *, fresh: bool) -> None:
         if entry.query is not None and self._knowledge.query not in (None, entry.query):
             raise UpdateRefused(f"it is signed for query {entry.query}, and this is {self._knowledge.query}")
         if entry.written is not None and entry.written > self.now + CLOCKS_APART:
@@ -112,7 +129,7 @@ class _Freeze:
             raise UpdateRefused(
                 f"operator {entry.operator!r} does not exist; there are {sorted(self.current)}"
             )
-        if entry.when.get("epoch", self.epoch) < self.epoch:
+        if fresh and entry.when.get("epoch", self.epoch) < self.epoch:
             raise UpdateRefused(
                 f"epoch {entry.when['epoch']} is already frozen; the next one is {self.epoch}"
             )
@@ -153,6 +170,10 @@ class _Freeze:
             },
         }
         start = {name: self.current[name] for name in target}
+        if not strategies.built_in(entry.strategy):
+            for name, where in target.items():
+                known_bins = known.statistics(name) or Statistics.unknown(start[name].bins)
+                rehearse(entry.strategy, start[name], where, known_bins)
         for other in merged:
             self._replace(other.over("merged", self.epoch, self.now, f"into {entry.name}"))
         migration = Migration(
@@ -177,7 +198,7 @@ class _Freeze:
         if migration is None:
             raise UpdateRefused(f"there is no migration {entry.migration!r} under way")
         if entry.action == "rollback":
-            self._check_rollback(migration)
+            check_rollback(self.migrations, migration)
             back = replace(
                 migration,
                 status=RUNNING,
@@ -200,28 +221,6 @@ class _Freeze:
         else:
             status = PAUSED if entry.action == "pause" else RUNNING
             self._replace(replace(migration, status=status, reason=""))
-
-    def _check_rollback(self, migration: Migration) -> None:
-        """Refuses to undo what came after a migration along with it."""
-        if migration.ended is None:
-            return
-        since = migration.ended[0]
-        later = [
-            one.name
-            for one in self.migrations
-            if one.name != migration.name
-            and set(one.target) & set(migration.target)
-            and (
-                one.active
-                or (
-                    one.ended is not None and one.ended[0] >= since and one.started[0] >= migration.started[0]
-                )
-            )
-        ]
-        if later:
-            raise UpdateRefused(
-                f"migration {later[-1]} came after {migration.name}: rolling back would undo both"
-            )
 
     def go_on(self) -> None:
         """Takes the migrations that have not been in this freeze yet a step further."""

@@ -40,7 +40,8 @@ class MigrationHandle:
         """How far it is: status, bins and bytes moved, bins left, when it may end (seconds since 1970), latencies before, during and after."""
         with self._coordinator.lock:
             last = self._coordinator.last
-            names = {*self._coordinator.control.names(), *(one["name"] for one in last.pending)}
+            fresh = set(self._coordinator.control.names()) - set(last.consumed)
+            names = {*fresh, *(one["name"] for one in last.pending)}
         migration = next((one for one in last.migrations if one.name == self.name), None)
         if migration is not None:
             summary = migration.summary(last.configurations)
@@ -48,14 +49,12 @@ class MigrationHandle:
                 migration, summary.get("bins_left"), last.facts.get("time")
             )
             return summary
-        for event in reversed(self._coordinator.history.events()):
-            if event["kind"] == "migration" and event["name"] == self.name:
-                return {key: value for key, value in event.items() if key not in ("kind", "epoch")}
-            if event["kind"] == "refused" and event["entry"]["name"] == self.name:
-                return {"name": self.name, "status": "refused", "reason": event["reason"]}
         if self.name in names:
             return {"name": self.name, "status": "waiting"}
-        raise UpdateRefused(f"there is no migration {self.name!r}")
+        found = self._coordinator.history.migrations().get(self.name)
+        if found is None:
+            raise UpdateRefused(f"there is no migration {self.name!r}")
+        return found
 
     @property
     def done(self) -> bool:

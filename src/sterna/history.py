@@ -1,6 +1,7 @@
 """What happened to a query's configuration, and when: a file for each epoch in which something did, under ``history/``.
 
-The latest ``KEEP`` of these are kept: a query that runs for years must not fill its checkpoint with its past.
+The latest ``KEEP`` of these are kept, and as many of those that tell only of a step: a query that runs for years must not fill its checkpoint with its past,
+and a migration of many steps must not drive out the others.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from sterna.state.store import Store
 
 DIRECTORY = "history"
 KEEP = 1000
+STEP = "-step.json"
 
 
 class History:
@@ -22,8 +24,12 @@ class History:
 
     def record(self, epoch: int, events: list[dict[str, Any]]) -> None:
         """Keeps the events of an epoch; doing so again after a crash changes nothing."""
-        self._store.write_document(f"{DIRECTORY}/{epoch:012d}.json", {"events": events})
-        self._store.delete(f"{DIRECTORY}/{name}" for name in self._store.list(DIRECTORY)[:-KEEP])
+        step = all(event["kind"] == "moved" for event in events)
+        self._store.write_document(f"{DIRECTORY}/{epoch:012d}{STEP if step else '.json'}", {"events": events})
+        names = self._store.list(DIRECTORY)
+        for kind in (True, False):
+            old = [name for name in names if name.endswith(STEP) is kind][:-KEEP]
+            self._store.delete(f"{DIRECTORY}/{name}" for name in old)
 
     def events(self) -> list[dict[str, Any]]:
         """All events; a damaged file is reported as an event, and hides no other."""
@@ -31,6 +37,8 @@ class History:
         for name in self._store.list(DIRECTORY):
             try:
                 out += self._store.read_document(f"{DIRECTORY}/{name}")["events"]
+            except FileNotFoundError:  # driven out since it was listed
+                continue
             except StateError as error:
                 out.append({"kind": "damaged", "reason": str(error)})
         return out
@@ -41,11 +49,11 @@ class History:
         for event in self.events():
             if event["kind"] == "migration":
                 found[event["name"]] = {k: v for k, v in event.items() if k not in ("kind", "epoch")}
-            elif event["kind"] == "refused":
+            elif event["kind"] in ("refused", "withdrawn"):
                 name = event["entry"]["name"]
                 found[name] = {
                     "name": name,
-                    "status": "refused",
+                    "status": "refused" if event["kind"] == "refused" else "cancelled",
                     "reason": event["reason"],
                     "started": event["time"],
                     "started_epoch": event["epoch"],

@@ -192,7 +192,7 @@ def summary_table(report: Report, width: int = 80) -> Table:
         table.add_row(Text(_one_line(run["name"])), *cells, Text(more, "bold"))
     match = report.get("outputs_match")
     if match is not None:
-        table.caption = Text(f"The outputs of all runs {'are the same' if match else 'DIFFER'}.")
+        table.caption = Text(f"{'Every count of every run is right' if match else 'Some counts are WRONG'}.")
         table.caption_justify = "left"
     return table
 

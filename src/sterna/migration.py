@@ -10,7 +10,8 @@ For some epochs after its end a migration stays in the manifest, to see what epo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import itertools
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -25,6 +26,7 @@ from sterna.targets import Target
 SETTLING = 32
 """For how many epochs after its end a migration is still watched."""
 
+MOST_RANGES = 1000
 RUNNING, PAUSED = "running", "paused"
 Draw = Callable[["Migration", str, Configuration], "Step | None"]
 Configurations = dict[str, Configuration]
@@ -87,6 +89,25 @@ class Migration:
         """Whether all operators are at their target."""
         return all(configurations[name] == target for name, target in self.target.items())
 
+    def moves(self, most: int = MOST_RANGES) -> dict[str, list[str]]:
+        """Which bins it was to move for each operator, as ranges that people can read.
+
+        Where the number of bins changes, they are numbered as parts of the larger one.
+        """
+        out = {}
+        for name, target in self.target.items():
+            bits = max(self.origin[name].bits, target.bits)
+            before, after = self.origin[name].at_bits(bits).owners, target.at_bits(bits).owners
+            pairs = np.where(before != after, before.astype(np.int64) * (1 << 32) + after, -1)
+            edges = [0, *(np.flatnonzero(np.diff(pairs)) + 1).tolist(), len(pairs)]
+            ranges = [
+                f"{a}-{b - 1}: {before[a]} → {after[a]}"
+                for a, b in itertools.pairwise(edges)
+                if pairs[a] >= 0
+            ]
+            out[name] = ranges if len(ranges) <= most else [*ranges[:most], f"and {len(ranges) - most} more"]
+        return out
+
     def over(self, status: str, epoch: int, now: float, reason: str = "") -> Migration:
         """The same, ended."""
         return replace(self, status=status, ended=(epoch, now), reason=reason)
@@ -137,8 +158,8 @@ class Migration:
             "target": self.wish,
             "operators": {
                 name: {
-                    "from": {"bins": self.origin[name].bins, "workers": self.origin[name].workers},
-                    "to": {"bins": target.bins, "workers": target.workers},
+                    "from": _placement(self.origin[name]),
+                    "to": _placement(target),
                 }
                 for name, target in self.target.items()
             },
@@ -161,6 +182,14 @@ class Migration:
         return out
 
 
+def _placement(configuration: Configuration) -> dict[str, Any]:
+    return {
+        "bins": configuration.bins,
+        "workers": configuration.workers,
+        "bins_by_worker": configuration.owned().tolist(),
+    }
+
+
 class StrategyMissing(UpdateRefused):
     """A strategy of the user's own is not there after a restart."""
 
@@ -169,6 +198,18 @@ def conflicting(migrations: Iterable[Migration], operators: Iterable[str]) -> li
     """The migrations under way that have one of these operators."""
     wanted = set(operators)
     return [one for one in migrations if one.active and set(one.target) & wanted]
+
+
+def check_rollback(migrations: Sequence[Migration], migration: Migration) -> None:
+    """Refuses to undo what came after a migration along with it; ``migrations`` are in the order in which they began."""
+    if migration.active:
+        return
+    later = migrations[[one.name for one in migrations].index(migration.name) + 1 :]
+    for one in later:
+        if set(one.target) & set(migration.target) and (one.active or one.bins):
+            raise UpdateRefused(
+                f"migration {one.name} came after {migration.name}: rolling back would undo both"
+            )
 
 
 def advance(
@@ -184,10 +225,12 @@ def advance(
             continue
         before = current[name]
         try:
-            if before.bits != target.bits:  # nothing moves for the sake of another number of bins
+            # More bins move nothing; where fewer join those of several workers, all go to the owner of the first.
+            if before.bits != target.bits:
                 current[name] = before.at_bits(target.bits)
             if np.array_equal(current[name].owners, target.owners):
                 current[name] = target
+                moved += changed(before, target)
                 continue
             current[name] = _stepped(current[name], target, draw(migration, name, current[name]))
         except StrategyMissing as error:
@@ -201,7 +244,7 @@ def advance(
         migration,
         steps=migration.steps + bool(moved),
         bins=migration.bins + moved,
-        next_epoch=epoch + 1 + migration.gap,
+        next_epoch=epoch + 1 + (migration.gap if moved else 0),
     )
     if stepped.reached(current):
         stepped = stepped.over("rolled back" if stepped.back else "done", epoch, now)
@@ -238,9 +281,15 @@ def committed(
         return replace(migration, after=migration.after.plus(milliseconds))
     if migration.ended is not None:
         migration = replace(migration, ended=(epoch, now))
-    if migration.status not in (RUNNING, "done", "rolled back"):
+    if not moving(migration, epoch):
         return migration  # paused or given up before this epoch: what moved in it is another's
     return replace(migration, bytes=migration.bytes + moved_bytes, during=migration.during.plus(milliseconds))
+
+
+def moving(migration: Migration, epoch: int) -> bool:
+    """Whether what moves in an epoch may be its doing."""
+    over = migration.ended is not None and migration.ended[0] < epoch
+    return not over and migration.status in (RUNNING, "done", "rolled back")
 
 
 def settled(migration: Migration) -> bool:

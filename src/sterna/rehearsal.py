@@ -50,15 +50,20 @@ def rehearse(
     gap = getattr(strategy, "gap", 0)
     base, price, assumed = prices(statistics)
     costs = list(statistics.recent)[-64:]
+    statistics = statistics.at(max(current.bins, target.bins))
+    steps = epochs = moved = waited = 0
+    total = largest = 0.0
+    if current.bits > target.bits:  # bins that are joined go to the owner of the first of them, in one step
+        joined = current.at_bits(target.bits)
+        apart = np.flatnonzero(joined.at_bits(current.bits).owners != current.owners)
+        moved, total = len(apart), float(statistics.bytes[apart].sum())
+        steps = epochs = int(moved > 0)
+        largest = total
     current = current.at_bits(target.bits)
     owners = current.owners.copy()
+    statistics = statistics.at(target.bins)
     sizes = statistics.bytes
-    if len(sizes) != target.bins:
-        statistics = Statistics.unknown(target.bins)
-        sizes = statistics.bytes
-    steps = epochs = moved = 0
-    total = largest = 0.0
-    waited = 0
+    number = costs[-1].epoch if costs else -1
     wrong = int(np.count_nonzero(owners != target.owners))
     draws = _begun(strategy, current, target, replace(statistics, recent=costs))
     while wrong:
@@ -86,7 +91,10 @@ def rehearse(
                 raise UpdateRefused("the strategy waits for ever: it never reaches the target")
         total += size
         largest = max(largest, size)
-        costs.append(EpochCost(0, (base or 0.0) + price * size, int(size), len(step)))
+        for extra in range(1 + (gap if step else 0)):
+            number += 1
+            part = (0.0, 0) if extra else (size, len(step))
+            costs.append(EpochCost(number, (base or 0.0) + price * part[0], int(part[0]), part[1]))
         if steps > MOST_STEPS:
             raise UpdateRefused(f"the strategy takes more than {MOST_STEPS} steps")
     peak = None if base is None else round(base + price * largest, 1)
@@ -115,7 +123,7 @@ def _begun(
 def _next(draws: Iterator[strategies.Step]) -> strategies.Step | None:
     try:
         step: strategies.Step | None = next(draws, None)
-        return None if step is None else [(int(bin_), int(worker)) for bin_, worker in step]
+        return None if step is None else strategies.as_step(step)
     except SternaError:
         raise
     except Exception as error:

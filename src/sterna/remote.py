@@ -15,10 +15,9 @@ from typing import Any
 import numpy as np
 
 from sterna import asking
-from sterna.control import ControlStream, Entry
+from sterna.control import CLOCKS_APART, ControlStream, Entry
 from sterna.engine.checkpoint import DOCUMENT, FORMAT
 from sterna.errors import CheckpointError, StateError, UpdateRefused
-from sterna.freezing import CLOCKS_APART
 from sterna.history import History
 from sterna.rehearsal import rehearse
 from sterna.state.manifest import Manifest, Manifests
@@ -47,15 +46,17 @@ class Remote:
 
     def last(self) -> Manifest:
         """The newest manifest; ``CheckpointError`` if the query has not ended an epoch yet."""
+        failure: StateError | None = None
         for _ in range(3):  # it may be forgotten by the driver between listing and reading
             epochs = self._manifests.epochs()
             if not epochs:
                 raise CheckpointError(f"the query of {self.store.name('')} has not ended an epoch yet")
             try:
                 return self._manifests.read(epochs[-1])
-            except StateError:
-                continue
-        raise CheckpointError(f"the manifests of {self.store.name('')} change faster than they can be read")
+            except StateError as error:
+                failure = error
+        assert failure is not None
+        raise failure
 
     def recent(self) -> list[EpochCost]:
         """What the retained epochs took."""
@@ -65,10 +66,9 @@ class Remote:
                 facts = self._manifests.read(epoch).facts
             except StateError:
                 continue
-            if "ms" in facts:
-                costs.append(
-                    EpochCost(epoch, facts["ms"], facts["moved_bytes"], facts["moved_bins"], facts["rows"])
-                )
+            cost = EpochCost.of(epoch, facts)
+            if cost is not None:
+                costs.append(cost)
         return costs
 
     def statistics(self, operator: str, manifest: Manifest) -> Statistics:
@@ -84,6 +84,7 @@ class Remote:
         """Where everything is, as of the last epoch."""
         last = self.last()
         return {
+            "unseen": [name for name in self.control.names() if name not in set(last.consumed)],
             "query": self.query,
             "seconds_ago": round(max(0.0, time.time() - last.facts.get("time", time.time())), 1),
             **last.summary(),

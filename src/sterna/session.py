@@ -12,15 +12,19 @@ import shutil
 import signal
 import sys
 import tempfile
+import threading
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
+LOOK_SECONDS, PATIENCE_SECONDS = 0.2, 60.0
+T = TypeVar("T")
 FILE_MANAGER = "spark.sql.streaming.checkpointFileManagerClass"
 LOCAL_FILE_MANAGER = (
     "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
@@ -148,6 +152,31 @@ def workplace(
         finally:
             shutil.rmtree(root, ignore_errors=True)
             signal.signal(signal.SIGTERM, before)
+
+
+def interruptible(work: Callable[[], T], give_up: Callable[[], None]) -> T:
+    """Does the work in a thread of its own; if this one is interrupted, gives up and waits until the work has noticed.
+
+    A call into the JVM that a signal interrupts leaves its connection unusable, and each thread has one: so the thread that gets the signals makes no calls.
+    """
+    future: Future[T] = Future()
+
+    def run() -> None:
+        try:
+            future.set_result(work())
+        except BaseException as error:  # noqa: BLE001 - handed on to whoever waits
+            future.set_exception(error)
+
+    thread = threading.Thread(target=run, name="sterna-work", daemon=True)
+    thread.start()
+    try:
+        while thread.is_alive():
+            thread.join(LOOK_SECONDS)
+    except BaseException:
+        give_up()
+        thread.join(PATIENCE_SECONDS)
+        raise
+    return future.result()
 
 
 def _terminated(number: int, _: Any) -> NoReturn:

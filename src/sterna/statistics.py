@@ -1,6 +1,7 @@
 """What is known about the bins and the last epochs of an operator: what strategies and balancing decide by.
 
-Sizes come from the references of the last manifest: the bytes of a run are spread evenly over the hashes that it holds. Heat comes with the
+Sizes come from the references of the last manifest: the bytes of a run are spread evenly over the hashes that its workers own of it. They are estimates: of a run
+whose larger part has been sent away, the rest counts as the whole until it is merged. Heat comes with the
 receipts: how many rows reached each cell of the hash space, a thousand cells at most, on a logarithmic scale, averaged over the last
 epochs. Costs are the durations of the last epochs, with and without moves. Everything here is pure but ``Heat``, which forgets when
 the driver ends and learns again in a few epochs.
@@ -41,6 +42,13 @@ class EpochCost:
     bins: int = 0
     rows: int = 0
 
+    @classmethod
+    def of(cls, epoch: int, facts: Mapping[str, Any]) -> EpochCost | None:
+        """From the facts of a manifest, if they tell."""
+        if "ms" not in facts:
+            return None
+        return cls(epoch, facts["ms"], facts["moved_bytes"], facts["moved_bins"], facts["rows"])
+
 
 @dataclass(frozen=True)
 class Statistics:
@@ -61,29 +69,64 @@ class Statistics:
         """Nothing is known: all bins are alike."""
         return cls(np.zeros(bins), np.zeros(bins))
 
+    def at(self, bins: int) -> Statistics:
+        """The same for another number of bins."""
+        if bins == len(self.bytes):
+            return self
+        return Statistics(spread(self.bytes, bins), spread(self.rows, bins), self.recent)
+
 
 def bin_bytes(state: Mapping[int, TableRefs], configuration: Configuration) -> Floats:
     """About how many bytes of state each bin has."""
-    held: dict[str, int] = defaultdict(int)
-    refs = [ref for tables in state.values() for some in tables.values() for ref in some]
-    for ref in refs:
-        held[ref.name] += ref.hi - ref.lo
-    width = HASHES >> configuration.bits
+    bins, width = configuration.bins, HASHES >> configuration.bits
+    spans = {
+        worker: _Owned(configuration.owners == worker, width)
+        for worker in state
+        if worker < configuration.workers
+    }
+    refs = [
+        (worker, ref, spans[worker].below(ref.hi) - spans[worker].below(ref.lo))
+        for worker, tables in state.items()
+        if worker in spans
+        for some in tables.values()
+        for ref in some
+    ]
+    held: dict[str, float] = defaultdict(float)
+    for _, ref, owned in refs:
+        held[ref.name] += owned
     # What a bin gets in full is added up through its differences; the two ends of a range get their part at once.
-    change = np.zeros(configuration.bins + 1)
-    parts = np.zeros(configuration.bins + 1)
-    for ref in refs:
+    change = {worker: np.zeros(bins + 1) for worker in spans}
+    parts = {worker: np.zeros(bins + 1) for worker in spans}
+    for worker, ref, owned in refs:
+        if not owned:
+            continue
         density = ref.size / held[ref.name]
         first, last = ref.lo // width, (ref.hi - 1) // width
         if first == last:
-            parts[first] += density * (ref.hi - ref.lo)
+            parts[worker][first] += density * (ref.hi - ref.lo)
             continue
-        parts[first] += density * ((first + 1) * width - ref.lo)
-        parts[last] += density * (ref.hi - last * width)
-        change[first + 1] += density * width
-        change[last] -= density * width
-    total: Floats = np.maximum(np.cumsum(change) + parts, 0.0)[:-1]
+        parts[worker][first] += density * ((first + 1) * width - ref.lo)
+        parts[worker][last] += density * (ref.hi - last * width)
+        change[worker][first + 1] += density * width
+        change[worker][last] -= density * width
+    total = np.zeros(bins)
+    for worker, owned_bins in spans.items():
+        total += np.maximum(np.cumsum(change[worker]) + parts[worker], 0.0)[:-1] * owned_bins.mask
     return total
+
+
+class _Owned:
+    """The hashes that one worker owns."""
+
+    def __init__(self, mask: npt.NDArray[np.bool_], width: int) -> None:
+        self.mask, self._width = mask, width
+        self._before = np.concatenate([[0], np.cumsum(mask)])
+
+    def below(self, point: int) -> float:
+        """How many of them lie below a point."""
+        bin_, rest = divmod(point, self._width)
+        within = rest if bin_ < len(self.mask) and self.mask[bin_] else 0
+        return float(self._before[min(bin_, len(self.mask))]) * self._width + within
 
 
 def count_cells(hashes: npt.NDArray[np.uint64], bits: int) -> npt.NDArray[np.int64]:

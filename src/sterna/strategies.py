@@ -120,9 +120,9 @@ class Matched(Ordered):
 class Paced(Ordered):
     """As many bytes a step as keep the epoch within a latency, or a fixed number of bytes.
 
-    The cost of a byte is learnt from the last moves, and what an epoch takes without moves from the last quiet ones. It begins with one bin, at most
-    doubles from step to step, halves and waits for an epoch after one that took too long, and moves a bin at least every ``PATIENCE``
-    epochs however busy the query is: it always ends.
+    It learns from what its own steps cost: by how much the epochs that moved were longer than the last quiet ones. It begins with one bin; a step is as much
+    larger or smaller than the last ones as they left room, at most twice as large. After an epoch that took too long it halves and waits, but moves a
+    bin at least every ``PATIENCE`` epochs however busy the query is: it always ends.
 
     Attributes:
         latency: milliseconds that an epoch may take.
@@ -147,15 +147,17 @@ class Paced(Ordered):
         """Adapts from step to step."""
         bins = self.moving(current, target, statistics)
         sizes = np.cumsum(np.maximum(statistics.bytes[bins], 1.0))
-        pace = _Pace(self.latency, self.bytes_per_epoch)
+        pace = None if self.latency is None else _Pace(self.latency, statistics.recent)
         at = 0
         while at < len(bins):
-            allowance = pace.allowance(statistics.recent)
+            allowance = float(self.bytes_per_epoch or 0) if pace is None else pace.allowance()
             if allowance is None:
                 yield []
                 continue
             before = sizes[at - 1] if at else 0.0
             stop = max(at + 1, int(np.searchsorted(sizes, before + allowance, "right")))
+            if pace is not None:
+                pace.moved(float(sizes[stop - 1] - before))
             yield _step(bins[at:stop], target)
             at = stop
 
@@ -163,41 +165,68 @@ class Paced(Ordered):
 PATIENCE = 8
 SAFETY = 0.85
 WINDOW = 32
+STEPS = 8
 
 
 class _Pace:
-    """How many bytes may move in the next epoch."""
+    """How many bytes may move in the next epoch.
 
-    def __init__(self, latency: float | None, fixed: int | None) -> None:
-        self._latency, self._fixed = latency, fixed
-        self._allowance = 0.0  # at first one bin, whatever its size
+    What a move adds to an epoch is a part that does not depend on its size and a part that does. Instead of telling the two apart, the size follows
+    the room that the last steps left: where they added half of what is allowed, the next one is twice as large. Near the limit this settles where
+    what is added is what is allowed.
+    """
+
+    def __init__(self, latency: float, recent: Sequence[EpochCost]) -> None:
+        self._latency, self._recent = latency, recent
+        self._began = self._seen = recent[-1].epoch if recent else -1
+        self._steps: deque[tuple[int, float]] = deque(maxlen=STEPS)
         self._idle = 0
+        self._allowed = 0.0
+        self._halved = False
 
-    def allowance(self, recent: Sequence[EpochCost]) -> float | None:
+    def moved(self, size: float) -> None:
+        """Takes note of a step of so many bytes, in the epoch that comes next."""
+        self._steps.append((self._seen, size))
+
+    def allowance(self) -> float | None:
         """The bytes; ``None`` to wait for an epoch."""
-        if self._latency is None:
-            return float(self._fixed or 0)
-        epochs = list(recent)[-4 * WINDOW :]
-        quiet = [e.milliseconds for e in epochs if not e.bins][-WINDOW:]
-        moved = [e for e in epochs if e.bins][-8:]
-        if epochs and epochs[-1].milliseconds > self._latency and self._idle < PATIENCE:
-            self._idle += 1
-            if self._idle == 1 and epochs[-1].bins:
-                self._allowance /= 2
-            return None
+        epochs = list(self._recent)[-4 * WINDOW :]
+        fresh = [epoch for epoch in epochs if epoch.epoch > self._seen]
+        if epochs:
+            self._seen = epochs[-1].epoch
+        if any(epoch.milliseconds > self._latency for epoch in fresh):
+            if self._idle == 0 and any(epoch.bins for epoch in fresh) and self._steps:
+                self._allowed, self._halved = self._steps[-1][1] / 2, True
+            if self._idle < PATIENCE - 1:
+                self._idle += 1
+                return None
         waited, self._idle = self._idle, 0
-        base = float(np.percentile(quiet, 90)) if quiet else 0.0
-        room = self._latency * SAFETY - base
-        if not moved or room <= 0 or waited >= PATIENCE:
-            return self._kept(0.0)
-        middle = float(np.median(quiet)) if quiet else 0.0
-        prices = [max(e.milliseconds - middle, 0.0) / max(e.bytes, 1) for e in moved]
-        price = max(float(np.percentile(prices, 75)), 1e-9)
-        return self._kept(min(room / price, max(2 * self._allowance, 2.0 * max(e.bytes for e in moved))))
+        if waited == PATIENCE - 1 or not self._steps:
+            return 0.0  # one bin, whatever its size
+        if not self._halved:
+            self._allowed = self._following(epochs)
+        self._halved = False
+        return self._allowed
 
-    def _kept(self, allowance: float) -> float:
-        self._allowance = allowance
-        return allowance
+    def _following(self, epochs: list[EpochCost]) -> float:
+        """The size of the next step from what the last ones added."""
+        quiet = [epoch.milliseconds for epoch in epochs if not epoch.bins][-WINDOW:]
+        usual, long = np.percentile(quiet, [50, 90]) if quiet else (0.0, 0.0)
+        last = self._steps[-1][1]
+        # Bins are whole: what was allowed may be more than what was taken of it, but not by more than once again.
+        allowed = min(max(self._allowed, last), 2 * last)
+        took = {epoch.epoch: epoch.milliseconds for epoch in epochs if epoch.epoch > self._began}
+        # A step is in the first epoch after the one that was the last when it was drawn.
+        alike = [
+            took[at + 1] - usual
+            for at, size in self._steps
+            if 0.75 * last <= size <= 1.5 * last and at + 1 in took
+        ]
+        room = self._latency * SAFETY - long
+        if room <= 0:
+            return 0.0
+        added = float(np.percentile(alike, 75)) if alike else 0.0
+        return min(allowed * (2.0 if added * 2 <= room else max(room / added, 0.5)), 2 * last)
 
 
 def all_at_once(*, order: str = "as_given") -> AllAtOnce:
@@ -278,9 +307,9 @@ def from_json(data: Mapping[str, Any]) -> Strategy:
     name = options.pop("name", None)
     if name == "fluid":
         name, options = "batched", {**options, "size": 1}
-    if name in _OWN:
+    if isinstance(name, str) and name in _OWN:
         return _OWN[name]
-    if name not in _BUILT_IN:
+    if not isinstance(name, str) or name not in _BUILT_IN:
         raise InvalidInput(
             f"there is no strategy {name!r}; there are {', '.join(sorted([*_BUILT_IN, 'fluid', *_OWN]))}"
         )
@@ -292,7 +321,8 @@ def from_json(data: Mapping[str, Any]) -> Strategy:
 
 def built_in(data: Mapping[str, Any]) -> bool:
     """Whether it is one of ours, which always reach the target."""
-    return data.get("name") in {*_BUILT_IN, "fluid"}
+    name = data.get("name")
+    return isinstance(name, str) and (name in _BUILT_IN or name == "fluid")
 
 
 def describe(data: Mapping[str, Any]) -> str:
@@ -310,6 +340,11 @@ def describe(data: Mapping[str, Any]) -> str:
     if "latency" in options:
         options["latency"] = f"{options['latency']:g} ms"
     return f"{name}({', '.join([*first, *(f'{k}={v}' for k, v in options.items())])})"
+
+
+def as_step(step: Any) -> Step:
+    """A step as whatever a strategy of one's own yields: pairs of numbers, of any kind."""
+    return [(int(bin_), int(worker)) for bin_, worker in step]
 
 
 def _step(bins: npt.NDArray[np.int64], target: Configuration) -> Step:

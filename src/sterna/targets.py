@@ -176,6 +176,7 @@ def _rescaled(current: Configuration, workers: int) -> Configuration:
 
 def _balanced(current: Configuration, statistics: Statistics) -> Configuration:
     """From the worker with most to the one with least, the largest bin that does not turn the two around, until all have their share."""
+    statistics = statistics.at(current.bins)
     load = next(
         (known for known in (statistics.rows, statistics.bytes) if known.sum() > 0), np.ones(current.bins)
     )
@@ -203,5 +204,8 @@ def _balanced(current: Configuration, statistics: Statistics) -> Configuration:
         owners[best] = target
         totals[source] -= load[best]
         totals[target] += load[best]
-        heapq.heappush(full, (-totals[source], source))
+        bins[target].append(best)
+        bins[target].sort(key=lambda b: -load[b])
+        for changed in (source, target):
+            heapq.heappush(full, (-totals[changed], changed))
     return Configuration(current.bits, current.workers, owners)

@@ -58,10 +58,3 @@ def observe(progress: Mapping[int, Progress], newest: Mapping[int, int], now: fl
         before = out[edge].newest if edge in out else None
         out[edge] = Progress(time if before is None else max(before, time), now)
     return out
-
-
-def wakes(
-    progress: Mapping[int, Progress], previous: int | None, delay: int, idle: float | None, now: float
-) -> bool:
-    """Whether the watermark would move if an epoch were frozen now."""
-    return advance(progress, previous, delay, idle, now) != previous

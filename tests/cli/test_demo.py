@@ -87,14 +87,14 @@ def test_the_page_looks_right_in_a_browser(shown, tmp_path, width):
 
 
 def test_the_expected_counts_are_those_of_the_records(spark):
-    setup = demo.Setup(500, 20, 16, 4, 3, 1000, 1.0, 1.0, 1.0, spark=False)
+    setup = demo.Setup(500, 20, 16, 4, 3, 1000, 1.0, 0.5, 1.0, 1.0, spark=False)
     ranges = spark.createDataFrame([("100,2100",)], "value string")
     counted = dict(setup.records().of(ranges).groupBy("key").count().collect())
     assert setup.counts(100, 2100).tolist() == [1 + counted.get(key, 0) for key in range(500)]
 
 
 def test_a_single_wrong_key_is_noticed(spark):
-    setup = demo.Setup(500, 20, 16, 4, 3, 1000, 1.0, 1.0, 1.0, spark=False)
+    setup = demo.Setup(500, 20, 16, 4, 3, 1000, 1.0, 0.5, 1.0, 1.0, spark=False)
     state, once = setup.initial(spark), np.ones(500, np.int64)
     assert setup.wrong(state, once) == 0
     odd = F.col("key") == 77
@@ -127,7 +127,7 @@ def test_a_page_that_can_not_be_written_is_refused_before_anything_runs(tmp_path
 
 def test_spark_that_can_not_rescale_is_skipped_in_one_sentence(spark, monkeypatch, tmp_path):
     monkeypatch.setattr(restart.offline, "available", lambda _: False)
-    setup = demo.Setup(500, 20, 16, 4, 3, 1000, 1.0, 1.0, 1.0, spark=True)
+    setup = demo.Setup(500, 20, 16, 4, 3, 1000, 1.0, 0.5, 1.0, 1.0, spark=True)
     skipped = restart.run(spark, setup, str(tmp_path), 1000, None).skipped
     assert skipped is not None
     assert spark.version in skipped

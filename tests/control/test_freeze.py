@@ -66,11 +66,12 @@ def test_each_entry_has_one_outcome_and_they_make_up_the_configuration(some):
 
 @given(entries, st.randoms())
 def test_the_order_of_names_counts_and_not_the_order_of_reading(some, random):
-    shuffled = list(some)
-    random.shuffle(shuffled)
     middle = len(some) // 2
-    one = freeze_entries(3, START, some[:middle], some[middle:], 5.0, 5)
-    two = freeze_entries(3, START, shuffled[middle:], shuffled[:middle], 5.0, 5)
+    pending, fresh = some[:middle], some[middle:]
+    one = freeze_entries(3, START, pending, fresh, 5.0, 5)
+    two = freeze_entries(
+        3, START, random.sample(pending, len(pending)), random.sample(fresh, len(fresh)), 5.0, 5
+    )
     assert one == two
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sterna.watermark import Progress, advance, observe, wakes
+from sterna.watermark import Progress, advance, observe
 
 edges = st.dictionaries(
     st.integers(0, 3),
@@ -28,7 +28,6 @@ def test_it_never_goes_back_and_never_passes_what_is_known(progress, previous, d
         assert mark >= previous
     if mark is not None and mark != previous:
         assert any(p.newest is not None and p.newest - delay == mark for p in progress.values())
-    assert wakes(progress, previous, delay, idle, now) == (mark != previous)
 
 
 @given(edges, st.integers(0, 10), st.floats(20, 40))

@@ -32,8 +32,15 @@ def test_the_bytes_of_all_bins_are_the_bytes_of_all_runs(runs, bits):
 def test_bytes_are_where_the_hashes_are():
     quarter = 2**62
     refs = [ref("a", 0, 2 * quarter, 100), ref("b", quarter, 2 * quarter, 30)]
-    sizes = bin_bytes({0: {"state": refs[:1]}, 1: {"state": refs[1:]}}, Configuration.initial(4, 2))
+    sizes = bin_bytes({0: {"state": refs}}, Configuration.initial(4, 2))
     assert sizes.tolist() == pytest.approx([50, 80, 0, 0])
+
+
+def test_what_a_run_spans_but_its_worker_does_not_own_counts_for_nothing():
+    owners = np.array([0, 1, 1, 0], np.int32)
+    mine, theirs = ref("a", 0, 2**64, 60), ref("b", 2**62, 3 * 2**62, 80)
+    sizes = bin_bytes({0: {"s": [mine]}, 1: {"s": [theirs]}}, Configuration(2, 2, owners))
+    assert sizes.tolist() == pytest.approx([30, 40, 40, 30])
 
 
 def test_a_run_that_was_parted_is_counted_once():

@@ -129,28 +129,72 @@ def test_paced_ends_within_its_latency_once_it_knows_the_price(load, price, seed
     random = np.random.default_rng(seed)
     current, target = Configuration.initial(256, 1), Configuration(8, 2, np.ones(256, np.int32))
     known = Statistics(np.full(256, 10_000.0), np.zeros(256), [])
-    known.recent.extend(EpochCost(i, 100 * random.normal(1, 0.05)) for i in range(32))
+    known.recent.extend(EpochCost(i - 32, 100 * random.normal(1, 0.05)) for i in range(32))
     latency = 100 * (1 + load)
     took = []
     for step in strategies.paced(latency=latency / 1e3)(current, target, known):
         size = 10_000 * len(step)
         took.append(100 * random.normal(1, 0.05) + price * size)
         known.recent.append(EpochCost(len(took), took[-1], size, len(step)))
-        assert len(took) <= 256 * (strategies.PATIENCE + 1)
+        assert len(took) <= 256 * strategies.PATIENCE
     too_long = [one for one in took if one > max(latency, 120 + price * 10_000)]
     assert len(too_long) <= max(4, len(took) // 20)
 
 
 def test_paced_backs_off_while_epochs_are_too_long_but_never_starves():
     current, target = Configuration.initial(16, 1), Configuration(4, 2, np.ones(16, np.int32))
-    known = Statistics(np.full(16, 1000.0), np.zeros(16), [EpochCost(i, 500.0) for i in range(10)])
+    known = Statistics(np.full(16, 1000.0), np.zeros(16), [EpochCost(i - 10, 500.0) for i in range(10)])
     sizes = []
     for step in strategies.paced(latency="200 ms")(current, target, known):
         sizes.append(len(step))
         known.recent.append(EpochCost(len(sizes), 500.0, 1000 * len(step), len(step)))
     assert sum(sizes) == 16
     assert set(sizes) == {0, 1}
-    assert len(sizes) == 16 * (strategies.PATIENCE + 1)
+    # The first at once, then one every eighth epoch.
+    assert len(sizes) == 15 * strategies.PATIENCE + 1
+
+
+def paced_sizes(cost, latency, bins=256, recent=()):
+    """The steps of ``paced`` where epochs take what ``cost`` says of the bins that move."""
+    current = Configuration.initial(bins, 1)
+    target = Configuration(current.bits, 2, np.ones(bins, np.int32))
+    known = Statistics(np.full(bins, 1000.0), np.zeros(bins), [*recent])
+    sizes = []
+    for step in strategies.paced(latency=latency / 1e3)(current, target, known):
+        sizes.append(len(step))
+        last = known.recent[-1].epoch if known.recent else -1
+        known.recent.append(EpochCost(last + 1, cost(len(step)), 1000 * len(step), len(step)))
+    return sizes
+
+
+QUIET = [EpochCost(i, 100.0) for i in range(32)]
+
+
+def test_paced_is_not_kept_small_by_what_every_move_costs():
+    # 40 ms for moving at all, and next to nothing for a bin: the price of a byte, taken from one bin, would forbid a second one.
+    sizes = paced_sizes(lambda count: 100 + 40 * (count > 0) + 0.01 * count, 200, recent=QUIET)
+    assert max(sizes) >= 32
+    assert len(sizes) < 40
+
+
+def test_paced_settles_where_the_room_ends():
+    sizes = paced_sizes(lambda count: 100 + 5 * count, 200, bins=1024, recent=QUIET)
+    # 85 % of 200 ms leave room for 70 ms, which are 14 bins.
+    assert 11 <= np.median(sizes) <= 15
+    assert max(100 + 5 * count for count in sizes) <= 200
+
+
+def test_paced_begins_with_one_bin_whatever_moved_before_it():
+    earlier = [*QUIET, EpochCost(32, 120.0, 10**9, 500)]
+    assert paced_sizes(lambda count: 100 + 5 * count, 200, recent=earlier)[0] == 1
+
+
+def test_paced_halves_after_an_epoch_that_took_too_long():
+    slow = iter([100.0] * 6 + [500.0])
+    sizes = paced_sizes(lambda count: next(slow, 100.0), 200, recent=QUIET)
+    grown = sizes[:7]
+    assert sizes[7] == 0
+    assert sizes[8] == max(1, grown[6] // 2)
 
 
 @given(ANY)

@@ -64,7 +64,7 @@ def moves(epochs: int):
     return st.builds(
         Move,
         before=st.integers(0, epochs - 1),
-        kind=st.sampled_from(["explicit", "rescale", "bins"]),
+        kind=st.sampled_from(["explicit", "rescale", "bins", "balance", "control"]),
         number=st.integers(0, 71),
         pairs=st.lists(st.tuples(st.integers(0, 255), st.integers(0, 7)), min_size=1, max_size=4),
         when=st.sampled_from(["now", "now", "epoch", "wall", "event"]),

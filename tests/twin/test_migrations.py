@@ -162,9 +162,10 @@ def test_the_history_has_the_epochs_after_it(twin):
     assert found["ended_epoch"] == found["started_epoch"]
     assert found["strategy"] == {"name": "all_at_once"}
     assert found["operators"]["counts"] == {
-        "from": {"bins": 16, "workers": 2},
-        "to": {"bins": 16, "workers": 1},
+        "from": {"bins": 16, "workers": 2, "bins_by_worker": [8, 8]},
+        "to": {"bins": 16, "workers": 1, "bins_by_worker": [16]},
     }
+    assert found["moves"] == {"counts": ["8-15: 1 → 0"]}
 
 
 def test_operators_are_taken_one_after_the_other(start):
@@ -234,11 +235,12 @@ def test_what_came_after_is_not_rolled_back_along(twin):
     first = moving(twin, strategies.all_at_once(), {0: 1})
     second = moving(twin, strategies.all_at_once(), {1: 1})
     here = owners(twin)
-    first.rollback()
-    twin.epoch(ROWS)
+    with pytest.raises(UpdateRefused, match=f"{second.name} came after {first.name}"):
+        first.rollback()
+    # From a process that does not know of the second one yet.
+    handle = put(twin, action="rollback", migration=first.name)
+    assert "rolling back would undo both" in handle.progress()["reason"]
     assert owners(twin) == here
-    refused = [e["reason"] for e in twin.coordinator.history.events() if e["kind"] == "refused"]
-    assert refused == [f"migration {second.name} came after {first.name}: rolling back would undo both"]
     second.rollback()
     assert second.wait()["status"] == "rolled back"
     assert owners(twin)[:2] == [1, 0]
@@ -261,7 +263,126 @@ def test_other_operators_do_not_mind(start):
     two.wait()
 
 
+def test_two_that_begin_and_end_in_one_epoch_share_neither_bytes_nor_rollbacks(twin):
+    first = twin.handle(twin.migrate({0: 1}))
+    second = twin.handle(twin.migrate({1: 1}))
+    twin.epoch(ROWS)
+    moved = next(e["bytes"] for e in twin.coordinator.history.events() if e["kind"] == "moved")
+    assert first.progress()["bytes"] + second.progress()["bytes"] == moved
+    with pytest.raises(UpdateRefused, match="came after"):
+        first.rollback()
+    second.rollback()
+    assert second.wait()["status"] == "rolled back"
+
+
+# Waiting
+
+
+@pytest.mark.parametrize("seen", [False, True])
+def test_one_that_waits_can_be_cancelled(twin, seen):
+    handle = twin.handle(twin.migrate(rescale(1), at=9))
+    if seen:
+        twin.epoch(ROWS)
+    handle.cancel()
+    assert handle.wait()["status"] == "cancelled"
+    assert "before it began" in handle.progress()["reason"]
+    assert not twin.coordinator.wants_epoch()
+    for _ in range(12):
+        twin.epoch(ROWS)
+    assert set(owners(twin)) == {0, 1}
+
+
+def test_one_that_waits_can_only_be_cancelled(twin):
+    handle = twin.handle(twin.migrate(rescale(1), at=9))
+    twin.epoch(ROWS)
+    for act in (handle.pause, handle.resume, handle.rollback):
+        with pytest.raises(UpdateRefused, match="has not begun: it can be cancelled"):
+            act()
+
+
+def test_a_clock_that_is_behind_does_not_put_a_cancel_before_its_migration(twin):
+    handle = twin.handle(twin.migrate(rescale(1), strategies.fluid()))
+    put(twin, name="000-early", action="cancel", migration=handle.name)
+    assert handle.wait()["status"] == "cancelled"
+
+
+def test_one_for_an_epoch_is_queued_too(twin):
+    first = moving(twin, strategies.fluid())
+    second = twin.handle(twin.migrate(rescale(3), at=3, if_busy="queue"))
+    assert second.wait()["status"] == "done"
+    assert second.progress()["started_epoch"] >= first.progress()["ended_epoch"] > 3
+
+
+def test_one_that_is_queued_behind_a_pause_makes_no_epochs(twin):
+    first = moving(twin, strategies.fluid())
+    first.pause()
+    twin.epoch(ROWS)
+    second = twin.handle(twin.migrate(rescale(3), if_busy="queue"))
+    twin.epoch(ROWS)
+    assert (first.status, second.status) == ("paused", "waiting")
+    assert not twin.coordinator.wants_epoch()
+    first.resume()
+    assert second.wait()["status"] == "done"
+
+
+# What is known
+
+
+def test_balance_beside_another_number_of_bins(twin):
+    one, two = twin.migrate(bins(64)), twin.migrate(balance())
+    twin.epoch(ROWS)
+    assert [twin.handle(name).status for name in (one, two)] == ["done", "done"]
+    assert twin.coordinator.last.configurations["counts"].bins == 64
+
+
+def test_sizes_are_known_after_the_number_of_bins_has_changed(twin):
+    twin.migrate(bins(64))
+    size = twin.coordinator.statistics("counts").bytes.sum()
+    paced = strategies.paced(bytes_per_epoch=int(size / 8))
+    outcome = twin.handle(twin.migrate(rescale(1), paced)).wait()
+    assert outcome["steps"] >= 4
+
+
+def test_bins_that_are_joined_are_counted(twin):
+    moving(twin, strategies.all_at_once(), {1: 1, 3: 1})
+    outcome = twin.handle(twin.migrate(bins(8), strategies.fluid())).wait()
+    assert (outcome["bins"], outcome["steps"]) == (2, 1)
+
+
+def test_a_long_migration_does_not_drive_out_the_history_of_others(twin, monkeypatch):
+    monkeypatch.setattr("sterna.history.KEEP", 4)
+    first = moving(twin, strategies.all_at_once(), {0: 1})
+    moving(twin, strategies.fluid()).wait()
+    for _ in range(SETTLING):
+        twin.epoch(ROWS)
+    assert first.progress()["status"] == "done"
+    steps = [event for event in twin.coordinator.history.events() if event["kind"] == "moved"]
+    assert len(steps) < 9
+
+
 # What is refused
+
+
+def test_steps_may_be_arrays(twin):
+    @strategies.register("arrays")
+    def arrays(current, target, statistics):
+        bins = np.flatnonzero(current.owners != target.owners)
+        yield np.column_stack([bins, target.owners[bins]])
+
+    assert moving(twin, arrays).wait()["steps"] == 1
+
+
+@pytest.mark.parametrize("bad", [[3, 4], [(0, 1)], []])
+def test_a_strategy_of_ones_own_from_the_command_line_is_rehearsed_when_it_begins(twin, bad):
+    @strategies.register("hasty")
+    def hasty(current, target, statistics):
+        while True:
+            yield bad
+
+    handle = put(twin, strategy={"name": "hasty"}, target=rescale(1).to_json())
+    assert handle.status == "refused"
+    assert owners(twin) == [0] * 8 + [1] * 8
+    assert not twin.coordinator.wants_epoch()
 
 
 def test_a_strategy_that_never_gets_there(twin):
@@ -303,7 +424,7 @@ def test_a_strategy_that_goes_astray_later_ends_the_migration_and_not_the_query(
         drawn.append(1)
         for bin_ in np.flatnonzero(current.owners != target.owners).tolist():
             yield [(bin_, int(target.owners[bin_]))]
-            if len(drawn) > 1:
+            if len(drawn) > 2:  # when it was asked for, and when it began, it was rehearsed
                 return
 
     handle = moving(twin, fickle)
@@ -354,6 +475,9 @@ def put(twin, **changes):
         ({"strategy": {"name": "magic"}}, "no strategy 'magic'"),
         ({"strategy": {"name": "batched", "size": -1}}, "from 1 on"),
         ({"strategy": 5}, "not a control entry"),
+        ({"strategy": {"name": ["fluid"]}}, "must be a name"),
+        ({"written": 10**400}, "not a control entry"),
+        ({"when": {"epoch": 10**400}}, "not a control entry"),
         ({"action": "cancel", "migration": "nobody"}, "no migration 'nobody'"),
         ({"target": {"kind": "explicit", "assignment": [[1, 99]]}}, "worker 99 does not exist"),
         ({"operator": "nobody"}, "operator 'nobody' does not exist"),
@@ -374,6 +498,13 @@ def test_an_entry_that_is_too_large_is_not_even_read(twin):
     os.truncate(twin.store.local_path(f"{DIRECTORY}/{name}.json"), LARGEST + 1)
     twin.epoch(ROWS)
     assert "the most that an entry may have" in twin.handle(name).progress()["reason"]
+
+
+def test_an_entry_that_is_nested_without_end(twin):
+    name = "000-deep"
+    twin.store.write(f"{DIRECTORY}/{name}.json", b"[" * 200_000)
+    twin.epoch(ROWS)
+    assert "damaged" in twin.handle(name).progress()["reason"]
 
 
 def test_an_entry_that_is_cut_short(twin):

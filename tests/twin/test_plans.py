@@ -66,14 +66,14 @@ def test_all_state_arrives_once_where_it_belongs(held_by, new, hosts, share):
         for table in TABLES:
             assert held(arrived[worker][table]) == held(keep(whole[table], new.ranges(worker)))
     assert all(move.source < old.workers and move.target < new.workers for move in plan.moves)
-    assert (plan.moved_bytes > 0) <= bool(plan.moves)
+    assert (plan.linked_bytes > 0) <= bool(plan.moves)
 
 
 @given(states())
 def test_nothing_moves_for_nothing(held_by):
     old, state = held_by
     plan = plan_operator(0, state, old, old, TABLES, lambda *_: True)
-    assert (plan.moves, plan.extractions, plan.moved_bytes) == ([], [], 0)
+    assert (plan.moves, plan.extractions, plan.linked_bytes) == ([], [], 0)
     assert plan.refs == state
 
 

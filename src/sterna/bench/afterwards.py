@@ -1,7 +1,7 @@
 """Does a migration cost anything afterwards?
 
 Method. Two queries with the same state and workers. In rounds, in an order that is reversed every other round, the maximum rate of both is
-measured; then one of them moves a quarter of its state there and back, bin by bin; then as many rounds again. What is looked at is by how
+measured; then one of them moves a quarter of its state there and back, bin by bin, while the other gets as much input and moves nothing; then as many rounds again. What is looked at is by how
 much the one is faster or slower than the other in a round, so that a machine that changes in between does not count. ``change`` is the mean of that
 afterwards minus the mean before, with its 95 % interval (Welch's t).
 """
@@ -12,7 +12,8 @@ import math
 import statistics
 from typing import TYPE_CHECKING, Any
 
-from sterna.bench import ceiling
+from sterna.bench import ceiling, harness
+from sterna.bench.phases import Phase
 from sterna.bench.place import Place, filled
 from sterna.bench.trial import trial
 
@@ -38,11 +39,20 @@ def afterwards(lab: Laboratory) -> dict[str, Any]:
     rounds = max(2, lab.rounds)
     before = [_round(lab, places, number, rounds) for number in range(rounds)]
     lab.say("moving there and back")
-    settings = {"bins": 2**state.power, "rate": places["moved"].rate, "settings_folder": str(lab.root)}
-    steps = 0
+    steps, rate = 0, places["moved"].rate
     for _ in ("there", "back"):
-        found, _ = trial(lab.spark, places["moved"], ["matched"], lab.sizes.sweep, **settings)
+        first = places["moved"].first
+        found, _ = trial(
+            lab.spark,
+            places["moved"],
+            ["matched"],
+            lab.sizes.sweep,
+            bins=2**state.power,
+            rate=rate,
+            settings_folder=str(lab.root),
+        )
         steps += found["matched"]["steps"]
+        _feed(lab, places["control"], rate, (places["moved"].first - first) / rate)
     after = [_round(lab, places, number, rounds) for number in range(rounds)]
     change, low, high = interval([_lead(one) for one in before], [_lead(one) for one in after])
     result = {
@@ -55,7 +65,24 @@ def afterwards(lab: Laboratory) -> dict[str, Any]:
         "change": round(change, 4),
         "interval": [round(low, 4), round(high, 4)],
     }
-    return {"results": [result], "goals": {"interval_contains_zero": low <= 0 <= high}}
+    goals = {"interval_contains_zero": low <= 0 <= high, "interval_width": round(high - low, 4)}
+    return {"results": [result], "goals": goals}
+
+
+def _feed(lab: Laboratory, place: Place, rate: float, seconds: float) -> None:
+    """As much input as the other one had."""
+    result = harness.run(
+        lab.spark,
+        place.subject(),
+        place.folder,
+        [Phase("nothing moves", seconds)],
+        rate=rate,
+        records=place.records,
+        first=place.first,
+        window=lab.sizes.sweep.window,
+        settings_folder=str(lab.root),
+    )
+    place.first = result["next_record"]
 
 
 def _round(lab: Laboratory, places: dict[str, Place], number: int, rounds: int) -> dict[str, float]:

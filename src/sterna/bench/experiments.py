@@ -22,7 +22,7 @@ def headline(lab: Laboratory) -> dict[str, Any]:
     """A quarter of the state, every strategy, against Spark's offline way."""
     case = lab.case(lab.sizes.headline)
     # First, because it happens only once: whatever the rounds take, it is there.
-    offline = outage.measure(lab, lab.sizes.headline, rate=case.rate)
+    offline = outage.measured(lab, lab.sizes.headline, rate=case.rate)
     results = lab.take_turns([case], lab.sizes.course)
     medians = {line["strategy"]: {name: line[name]["median"] for name in SPREADS} for line in results}
     goals: dict[str, Any] = {}
@@ -85,7 +85,7 @@ def load(lab: Laboratory) -> dict[str, Any]:
 def memory(lab: Laboratory) -> dict[str, Any]:
     """What the Python workers hold more while state moves, in bins; few and large ones, so that it can be seen. The JVM's heap is fixed."""
     cases = [lab.case(state) for state in lab.sizes.memories]
-    results = lab.take_turns(cases, lab.sizes.sweep)
+    results = lab.take_turns(cases, lab.sizes.sweep, sample=0.05)
     goals: dict[str, Any] = {}
     for line in results:
         extra, name = line["extra_bins"]["median"], f"{line['strategy']}_{line['bins']}"
@@ -100,14 +100,24 @@ def memory(lab: Laboratory) -> dict[str, Any]:
 
 
 def growth(results: list[dict[str, Any]], over: str) -> dict[str, dict[str, float]]:
-    """For each strategy, the largest latency at the greatest size over that at the smallest: during, and before, which the size may change too."""
+    """For each strategy, the largest latency at the greatest size over that at the smallest: during, and before, which the size may change too.
+
+    ``by_moving`` is the one over the other: what the size does to a migration beyond what it does to any epoch.
+    """
     out = {}
     for strategy in dict.fromkeys(line["strategy"] for line in results):
         lines = sorted((line for line in results if line["strategy"] == strategy), key=lambda one: one[over])
         if len(lines) > 1:
-            out[strategy] = {
-                when: round(_largest(lines[-1], when) / max(_largest(lines[0], when), 1e-9), 3)
+            before, during = (
+                round(_largest(lines[-1], when) / max(_largest(lines[0], when), 1e-9), 3)
                 for when in ("before", "during")
+            )
+            out[strategy] = {
+                "from": lines[0][over],
+                "to": lines[-1][over],
+                "before": before,
+                "during": during,
+                "by_moving": round(during / max(before, 1e-9), 3),
             }
     return out
 

@@ -57,6 +57,7 @@ def run(
     say: Say = lambda _: None,
     watch: Callable[[Run], None] = lambda _: None,
     settings_folder: str | None = None,
+    sample: float = 0.25,
 ) -> dict[str, Any]:
     """Runs the phases; see the module's docstring.
 
@@ -73,6 +74,7 @@ def run(
         say: takes a line about what is going on.
         watch: is told of the run once the query has started, for a view of it.
         settings_folder: the folder of the session's ``settings``, where it is another one.
+        sample: seconds between two samples of memory.
 
     Returns:
         Figures ready for JSON: ``begin``, when the first record was due; of each phase, a timeline, memory, pauses; and ``next_record``, where
@@ -83,12 +85,12 @@ def run(
     schedule = Schedule(time.time() + LEAD_SECONDS, rate, first, every)
     moments: list[float] = []
     with Observer(
-        os.path.join(folder, f"memory-{first}.jsonl"), gc_log(settings_folder or folder)
+        os.path.join(folder, f"memory-{first}.jsonl"), gc_log(settings_folder or folder), sample
     ) as observer:
         with Feeder(source, schedule) as feeder:
             try:
                 subject.start(stream)
-                under_way = Run(subject)
+                under_way = Run(subject, lambda: feeder.alive)
                 watch(under_way)
                 under_way.until_steady(window)
                 for phase in phases:
@@ -116,6 +118,10 @@ def run(
             for i, phase in enumerate(phases)
         ],
         "notes": under_way.notes,
+        "triggers": {
+            report.epoch: round((report.ended - report.began) * 1e3, 1)
+            for report in acknowledge.reports(subject.query)
+        },
         "timeline": timeline(epochs, schedule).to_json(),
         "memory": observer.memory(schedule.begin),
         "pauses": observer.pauses(schedule.begin),

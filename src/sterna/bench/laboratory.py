@@ -7,7 +7,6 @@ faster does not favour any of them.
 from __future__ import annotations
 
 import math
-import shutil
 import statistics
 import time
 from dataclasses import dataclass, field
@@ -15,14 +14,17 @@ from pathlib import Path
 from typing import Any
 
 from pyspark.sql import SparkSession
+from rich.markup import escape
 
+from sterna.bench import acknowledge
 from sterna.bench.leg import Course
 from sterna.bench.place import WORKERS, Place, filled
 from sterna.bench.rig import Say
 from sterna.bench.sizes import Sizes, State
 from sterna.bench.trial import MEMORY, trial
+from sterna.errors import SternaError
 
-SPREADS = ("max_ratio", "p99_ratio", "increase_ms", "seconds", "within_latency")
+SPREADS = ("max_ratio", "p99_ratio", "increase_ms", "seconds", "within_latency", "within_trigger")
 
 
 @dataclass
@@ -53,6 +55,7 @@ class Laboratory:
     rounds: int
     say: Say
     until: float = math.inf
+    failures: list[str] = field(default_factory=list)
     places: dict[tuple[int, int], Place] = field(default_factory=dict)
 
     def place(self, state: State) -> Place:
@@ -63,12 +66,6 @@ class Laboratory:
             size = (state.keys, state.payload, 2**state.power)
             self.places[key] = filled(self.spark, folder, *size, self.sizes.pressure, self.say)
         return self.places[key]
-
-    def forget(self, state: State) -> None:
-        """Removes a place: gigabytes that nobody needs any longer."""
-        place = self.places.pop((state.keys, state.payload), None)
-        if place is not None:
-            shutil.rmtree(place.folder)
 
     def case(self, state: State, *, power: int | None = None, load: float = 0.5, **labels: Any) -> Case:
         """All strategies on a state at a share of the maximum rate."""
@@ -82,29 +79,46 @@ class Laboratory:
         fluid = ["fluid"] if bins // WORKERS <= self.sizes.fluid_bins else []
         return [*self.sizes.strategies, *fluid]
 
-    def take_turns(self, cases: list[Case], course: Course) -> list[dict[str, Any]]:
-        """Runs all cases, round by round; gives a line for each strategy of each."""
+    @property
+    def late(self) -> bool:
+        """Whether the time is up."""
+        return time.monotonic() > self.until
+
+    def take_turns(self, cases: list[Case], course: Course, sample: float = 0.25) -> list[dict[str, Any]]:
+        """Runs all cases, round by round; gives a line for each strategy of each. A run that fails is told of, and costs only itself."""
         for number in range(self.rounds):
             for case in cases if number % 2 == 0 else reversed(cases):
-                if time.monotonic() > self.until:
+                if self.late:
                     self.say("the time is up")
                     return lines(cases)
                 what = ", ".join(f"{key} {value:,}" for key, value in case.labels.items())
                 self.say(f"round {number + 1} of {self.rounds}: {what}")
-                found, trace = trial(
-                    self.spark,
-                    case.place,
-                    case.strategies if number % 2 == 0 else case.strategies[::-1],
-                    course,
-                    bins=case.bins,
-                    rate=case.rate,
-                    settings_folder=str(self.root),
-                )
+                order = case.strategies if number % 2 == 0 else case.strategies[::-1]
+                try:
+                    found, trace = self._trial(case, order, course, sample)
+                except (TimeoutError, RuntimeError, acknowledge.Missing, SternaError, OSError) as error:
+                    self.failures.append(f"round {number + 1}, {what}: {error}")
+                    self.say(f"[red]failed:[/red] {escape(str(error))}")
+                    continue
                 case.trace = case.trace or trace
                 case.rounds.append(found)
                 for strategy, one in found.items():
                     self.say(f"  {strategy}: {_brief(one)}")
         return lines(cases)
+
+    def _trial(
+        self, case: Case, strategies: list[str], course: Course, sample: float
+    ) -> tuple[dict[str, dict[str, Any]], dict[str, Any]]:
+        return trial(
+            self.spark,
+            case.place,
+            strategies,
+            course,
+            bins=case.bins,
+            rate=case.rate,
+            settings_folder=str(self.root),
+            sample=sample,
+        )
 
 
 def lines(cases: list[Case]) -> list[dict[str, Any]]:
@@ -130,6 +144,8 @@ def line(case: Case, strategy: str) -> dict[str, Any]:
         "bin_bytes": round(bin_bytes),
         "extra_bins": spread([mb * 2**20 / max(1.0, bin_bytes) for mb in extra["worker_anonymous_mb"]]),
         "ended": all(one["ended"] for one in rounds),
+        "rounds_measured": len(rounds),
+        "after_max_ms": spread([one["after"]["max_ms"] for one in rounds]),
         "steps": statistics.median(one["steps"] for one in rounds),
         "bytes": statistics.median(one["bytes"] for one in rounds),
         "rounds": rounds,

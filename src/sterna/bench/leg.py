@@ -18,7 +18,7 @@ import numpy as np
 
 import sterna
 from sterna import strategies
-from sterna.bench.phases import LOOK_SECONDS, Phase, Run, waits
+from sterna.bench.phases import LONGEST_WAIT_SECONDS, LOOK_SECONDS, Phase, Run, waits
 from sterna.bench.subjects import SternaSubject
 from sterna.configuration import Configuration
 from sterna.errors import SternaError
@@ -37,6 +37,7 @@ class Course:
         lead: seconds between these and the migration: whatever waits for its first epoch was due in them.
         longest: seconds that a migration may take.
         settle: seconds that records may wait longer than usual after it.
+        rest: seconds of the time after it that are reported, and part neither of it nor of the next quiet time.
         window: seconds in which the latency must not change before the first phase.
     """
 
@@ -44,6 +45,7 @@ class Course:
     lead: float = 2.0
     longest: float = 900.0
     settle: float = 120.0
+    rest: float = 15.0
     window: float = 10.0
 
 
@@ -80,6 +82,7 @@ class Leg:
 
     Attributes:
         outcome: what the migration's handle says at the end.
+        way: from home (``there``), or to it (``back``).
         limit: the latency that ``paced`` was asked for, in milliseconds.
         quiet_epochs: the epochs of the quiet time.
         recovered: seconds until records waited no longer than before; ``None`` if that took too long.
@@ -89,6 +92,7 @@ class Leg:
         self.strategy, self.course = strategy, course
         self.outcome: dict[str, Any] = {}
         self.limit = 0.0
+        self.way = ""
         self.quiet_epochs = range(0)
         self.recovered: float | None = None
         self._target: dict[int, int] = {}
@@ -107,8 +111,11 @@ class Leg:
         began, query = time.time(), _query(run)
         first = query.status()["epoch"] + 1
         run.sleep(self.course.quiet)
+        deadline = time.monotonic() + LONGEST_WAIT_SECONDS
         while query.status()["epoch"] < first + LEAST_EPOCHS:  # on a busy machine a short time may have none
             run.sleep(LOOK_SECONDS)
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"fewer than {LEAST_EPOCHS} epochs in {LONGEST_WAIT_SECONDS:.0f} s")
         self.quiet_epochs = range(first, query.status()["epoch"] + 1)
         took = [took for epoch, took in _subject(run).milliseconds.items() if epoch >= first]
         self.limit = HEADROOM * float(np.percentile(took, 99))
@@ -116,7 +123,9 @@ class Leg:
 
     def _move(self, run: Run) -> None:
         query = _query(run)
-        self._target = quarter(query.configuration())
+        now = query.configuration()
+        self._target = quarter(now)
+        self.way = "there" if now == Configuration.initial(now.bins, now.workers) else "back"
         handle = query.migrate(self._target, strategy_of(self.strategy, self.limit), cause="benchmark")
         try:
             self.outcome = handle.wait(self.course.longest)
@@ -128,13 +137,15 @@ class Leg:
 
     def _after(self, run: Run) -> None:
         began = time.time()
-        with contextlib.suppress(TimeoutError):
-            run.until_usual(self._longest_wait, since=began, limit=self.course.settle)
-            self.recovered = round(time.time() - began, 1)
         owners = _query(run).configuration().owners
         rest = {bin_: worker for bin_, worker in self._target.items() if owners[bin_] != worker}
-        if rest:
+        if rest:  # it took too long and was cancelled
             _query(run).migrate(rest, cause="benchmark").wait(CANCEL_SECONDS)
+        with contextlib.suppress(TimeoutError):
+            since = time.time() if rest else began
+            run.until_usual(self._longest_wait, since=since, limit=self.course.settle)
+            self.recovered = None if rest else round(time.time() - began, 1)
+        run.sleep(self.course.rest)
 
 
 def with_bins(count: int) -> Phase:

@@ -2,7 +2,7 @@
 
 Method. Four workers count records by key and keep a payload for each; state is shipped between them and never handed over by reference
 (``share_host_state=False``). Records come at half of the rate that was measured as the maximum, whatever becomes of those before them (see
-``harness``). A quarter of the state moves, in the next run back again (``leg``); what a migration does to latency is compared with the quiet time before it. State is
+``harness``). A quarter of the state moves, with the next strategy back again (``leg``); what a migration does to latency is compared with the quiet time before it. State is
 filled once for each size; in every round all strategies run one after the other, on one query. The JVM's heap has a fixed size and is touched at the start, so that
 its memory does not hide anything.
 
@@ -13,10 +13,13 @@ cancelled because it took too long says ``ended: false``.
 from __future__ import annotations
 
 import math
+import os
 import time
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
+
+from rich.markup import escape
 
 from sterna.bench import harness, machine
 from sterna.bench.experiments import EXPERIMENTS
@@ -26,7 +29,8 @@ from sterna.bench.place import WORKERS
 from sterna.bench.report import render
 from sterna.bench.rig import Say
 from sterna.bench.sizes import FULL, QUICK, SMOKE, Sizes
-from sterna.session import workplace
+from sterna.errors import InvalidInput, SternaError
+from sterna.session import interruptible, workplace
 
 __all__ = ["EXPERIMENTS", "FULL", "QUICK", "SMOKE", "run", "show"]
 
@@ -59,27 +63,49 @@ def run(
         report: where to write a page about the headline.
     """
     heap = memory or sizes.memory
+    if report is not None and not os.access(Path(report).resolve().parent, os.W_OK):
+        raise InvalidInput(f"{report} can't be written: there is no such folder, or it is not yours")
 
     def settings(root: str) -> dict[str, str]:
         given = harness.settings(root)
         return {**given, JAVA: f"{given[JAVA]} -Xms{heap} -XX:+AlwaysPreTouch"}
 
     with workplace(master, heap, folder, settings) as (spark, root):
-        facts = machine.facts(spark)
         until = math.inf if minutes is None else time.monotonic() + 60 * minutes
         lab = Laboratory(spark, root, sizes, rounds or sizes.rounds, say, until)
-        found = {}
-        for name in experiments:
-            say(f"[bold]{name}[/bold]")
-            found[name] = EXPERIMENTS[name](lab)
-            page = found[name].pop("_report", None)
-            if page is not None and report is not None:
+        facts = machine.facts(spark)
+        pages: dict[str, Any] = {}
+        found = interruptible(lambda: _all(lab, list(experiments), pages), spark.stop)
+        for page in pages.values():
+            if report is not None:
                 page["machine"] = facts
                 Path(report).write_text(render(page), encoding="utf-8")
         return {
             "benchmark": "migrate",
             "rounds": lab.rounds,
+            "failures": lab.failures,
             "workers": WORKERS,
             "experiments": found,
             "machine": facts,
         }
+
+
+def _all(lab: Laboratory, experiments: list[str], pages: dict[str, Any]) -> dict[str, Any]:
+    """The experiments, one after the other; one that fails is told of, and costs only itself."""
+    found: dict[str, Any] = {}
+    for name in experiments:
+        if lab.late:
+            lab.say(f"no time for {name}")
+            continue
+        lab.say(f"[bold]{name}[/bold]")
+        try:
+            found[name] = EXPERIMENTS[name](lab)
+        except (TimeoutError, RuntimeError, ValueError, SternaError, OSError) as error:
+            lab.failures.append(f"{name}: {error}")
+            lab.say(f"[red]failed:[/red] {escape(str(error))}")
+            continue
+        if not lab.sizes.claims:
+            found[name]["goals"] = {}
+        if "_report" in found[name]:
+            pages[name] = found[name].pop("_report")
+    return found

@@ -25,14 +25,16 @@ LEAST_EPOCHS = 6
 class Run:
     """A run under way, as a phase sees it."""
 
-    def __init__(self, subject: Subject) -> None:
-        self.subject = subject
+    def __init__(self, subject: Subject, fed: Callable[[], bool] = lambda: True) -> None:
+        self.subject, self._fed = subject, fed
         self.reports: list[Report] = []
         self.notes: dict[str, Any] = {}
 
     def look(self) -> Report | None:
         """The newest epoch; raises what made the query fail, if something did."""
         query = self.subject.query
+        if not self._fed():
+            raise RuntimeError("the feeder has died")
         if not query.isActive:
             raise query.exception() or RuntimeError(f"{self.subject.name} stopped by itself")
         report = acknowledge.latest(query)
@@ -43,11 +45,6 @@ class Run:
     def sleep(self, seconds: float) -> None:
         """Lets the query run."""
         self._until(lambda _: False, seconds)
-
-    def until_taken(self, moment: float, limit: float = LONGEST_WAIT_SECONDS) -> None:
-        """Waits until an epoch that began at a moment or later has ended: so has everything that was there by then."""
-        if not self._until(lambda report: report is not None and report.began >= moment, limit):
-            raise TimeoutError(f"{self.subject.name} did not catch up within {limit:.0f} s")
 
     def until_steady(self, window: float = 5.0, limit: float = LONGEST_WAIT_SECONDS) -> None:
         """Waits until the latency of the epochs of the last ``window`` seconds no longer changes."""

@@ -1,7 +1,6 @@
 """Where migrations are measured: a query whose state is filled once, kept while an experiment runs, and gone on from by every run.
 
-Filling is Sterna's own initial state: a batch DataFrame with all keys. All runs on a place take turns: each starts the query where the last one left it,
-with bins where they were in the beginning.
+Filling is Sterna's own initial state: a batch DataFrame with all keys. All runs on a place take turns: each starts the query where the last one left it.
 """
 
 from __future__ import annotations

@@ -67,12 +67,12 @@ def _steady(report: Report) -> Latencies:
 
 def _figures(report: Report) -> ET.Element:
     steady, match = _steady(report), report.get("outputs_match")
-    verdict = {True: "the same", False: "different", None: "not compared"}[match]
+    verdict = {True: "all right", False: "some wrong", None: "not compared"}[match]
     cells = [
         ("steady median", milliseconds(steady.get("p50_ms")), None),
         ("steady 99th percentile", milliseconds(steady.get("p99_ms")), None),
         ("steady maximum", milliseconds(steady.get("max_ms")), None),
-        ("outputs of all runs", verdict, "wrong" if match is False else None),
+        ("counts of all runs", verdict, "wrong" if match is False else None),
     ]
     return tag(
         "dl",

@@ -95,7 +95,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("file")
     parser.add_argument("--pid", type=int, required=True, help="the driver's process id")
     parser.add_argument("--every", type=float, default=0.25, help="seconds between samples")
-    parser.add_argument("--limit", type=float, default=3600.0, help="seconds after which it ends")
+    parser.add_argument("--limit", type=float, default=21600.0, help="seconds after which it ends")
     parser.add_argument("--parent", type=int, default=os.getppid(), help="process without which it ends")
     given = parser.parse_args(arguments)
     run(given.file, given.pid, given.parent, given.every, given.limit)

@@ -34,6 +34,7 @@ class Sizes:
         loads: shares of the maximum rate, on the state ``binned``.
         afterwards: the state of which the rate is measured before and after.
         memories: states whose bins are of one size.
+        claims: whether the figures say anything about the goals.
         fluid_bins: a migration of more bins than this is not done one by one.
     """
 
@@ -49,7 +50,8 @@ class Sizes:
     loads: tuple[float, ...]
     afterwards: State
     memories: tuple[State, ...]
-    fluid_bins: int = 64
+    fluid_bins: int = 128
+    claims: bool = True
     strategies: tuple[str, ...] = ("all_at_once", "matched", "paced")
     rounds: int = 5
     memory: str = "4g"
@@ -57,10 +59,10 @@ class Sizes:
 
 FULL = Sizes(
     course=Course(),
-    sweep=Course(quiet=15.0, longest=150.0, window=5.0),
+    sweep=Course(quiet=15.0, longest=1200.0, rest=5.0, window=5.0),
     pressure=Pressure(),
     # 256 bytes a row and some for the index: 1 GiB.
-    headline=State(4 * MILLION, 232, 12),
+    headline=State(2**22, 232, 12),
     binned=State(16 * MILLION, 0, 8),
     powers=(4, 6, 8, 10, 12, 14),
     keys=(4 * MILLION, 8 * MILLION, 16 * MILLION, 32 * MILLION, 64 * MILLION),
@@ -68,12 +70,12 @@ FULL = Sizes(
     proportional=tuple((2**n * MILLION, n + 3) for n in (2, 3, 4, 5, 6)),
     loads=(0.0625, 0.125, 0.25, 0.5, 0.75),
     afterwards=State(4 * MILLION, 0, 8),
-    memories=(State(1 * MILLION, 232, 5), State(4 * MILLION, 232, 7)),
+    memories=(State(2**20, 232, 5), State(2**22, 232, 7)),
 )
 QUICK = Sizes(
-    course=Course(quiet=5.0, lead=1.0, longest=30.0, settle=10.0, window=1.0),
-    sweep=Course(quiet=3.0, lead=1.0, longest=20.0, settle=5.0, window=1.0),
-    pressure=Pressure(3.0, 4.0, 1.0),
+    course=Course(quiet=5.0, lead=1.0, longest=30.0, settle=10.0, rest=2.0, window=1.0),
+    sweep=Course(quiet=3.0, lead=1.0, longest=20.0, settle=5.0, rest=1.0, window=1.0),
+    pressure=Pressure(6.0, 4.0, 1.0),
     headline=State(200_000, 100, 6),
     binned=State(200_000, 0, 5),
     powers=(4, 6),
@@ -84,11 +86,11 @@ QUICK = Sizes(
     afterwards=State(100_000, 0, 4),
     memories=(State(100_000, 100, 4), State(200_000, 100, 5)),
     fluid_bins=8,
-    strategies=("all_at_once", "matched"),
     rounds=1,
     memory="2g",
+    claims=False,
 )
-_SHORT = Course(quiet=0.8, lead=0.2, longest=20.0, settle=2.0, window=0.2)
+_SHORT = Course(quiet=0.8, lead=0.2, longest=20.0, settle=2.0, rest=0.1, window=0.2)
 SMOKE = Sizes(
     course=_SHORT,
     sweep=_SHORT,

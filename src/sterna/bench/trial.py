@@ -3,7 +3,9 @@
 ``before`` is the quiet time; ``during`` the records that were due from shortly before the migration was asked for to its end, because those may have to wait for its
 first epoch. ``max_ratio`` is the largest latency of the one over that of the other, ``increase_ms`` their difference.
 ``within_latency`` is the share of the migration's epochs that took no longer than ``limit_ms``, by the query's own account, which
-is what ``paced`` goes by. Memory is what all Python workers hold together that no file backs (and what the JVM has resident), its highest sample in either time.
+is what ``paced`` goes by: from the freeze to the last receipt; ``within_trigger`` is the same for the whole of Spark's trigger, publishing and logs included, against 1.25
+times the 99th percentile of that in the quiet time. Memory is what all Python workers hold together that no file backs (and what the JVM has resident): the highest sample
+while state moved, and before it the highest of as many samples in a row, on the average, because the highest of many is higher than that of few.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from pyspark.sql import SparkSession
 
 from sterna.bench import harness
 from sterna.bench.latency import Histogram
-from sterna.bench.leg import Course, Leg, with_bins
+from sterna.bench.leg import HEADROOM, Course, Leg, with_bins
 from sterna.bench.place import Place
 
 MEMORY = ("worker_anonymous_mb", "jvm_resident_mb")
@@ -31,6 +33,7 @@ def trial(
     bins: int,
     rate: float,
     settings_folder: str,
+    sample: float = 0.25,
 ) -> tuple[dict[str, dict[str, Any]], dict[str, Any]]:
     """Runs the strategies, all different, one after the other; gives the figures of each, and what happened over time."""
     legs = [Leg(strategy, course) for strategy in strategies]
@@ -45,6 +48,7 @@ def trial(
         first=place.first,
         window=course.window,
         settings_folder=settings_folder,
+        sample=sample,
     )
     place.first = result["next_record"]
     phases = {phase["name"]: phase for phase in result["phases"]}
@@ -63,9 +67,14 @@ def figures(
     first, last = outcome["started_epoch"], outcome["ended_epoch"]
     epochs = [took for epoch, took in milliseconds.items() if first <= epoch <= last]
     quiet_epochs = [took for epoch, took in milliseconds.items() if epoch in leg.quiet_epochs]
+    triggers = [took for epoch, took in result["triggers"].items() if first <= epoch <= last]
+    quiet_triggers = [took for epoch, took in result["triggers"].items() if epoch in leg.quiet_epochs]
+    trigger_limit = HEADROOM * float(np.percentile(quiet_triggers or [0.0], 99))
     return {
+        "way": leg.way,
         "before": before,
         "during": during,
+        "after": latencies([phases[f"{leg.strategy}: after"]]),
         **compared(before, during),
         "second": moving[1]["second"],
         "seconds": round(outcome["ended"] - outcome["started"], 3),
@@ -76,11 +85,16 @@ def figures(
         "bytes": outcome["bytes"],
         "epoch_ms": {"before": durations(quiet_epochs), "during": durations(epochs)},
         "limit_ms": round(leg.limit, 1),
-        "within_latency": round(sum(took <= leg.limit for took in epochs) / max(1, len(epochs)), 4),
+        "within_latency": share_within(epochs, leg.limit),
+        "within_trigger": share_within(triggers, trigger_limit),
         **{
-            f"{name}_{when}": highest(result["memory"], name, span)
+            key: value
             for name in MEMORY
-            for when, span in (("before", [quiet]), ("during", moving))
+            for key, value in zip(
+                (f"{name}_before", f"{name}_during"),
+                peaks(result["memory"], name, [quiet], moving),
+                strict=True,
+            )
         },
         "pause_ms": {
             when: longest_pause(result["pauses"], span)
@@ -120,9 +134,25 @@ def within(samples: list[dict[str, Any]], phases: list[dict[str, Any]]) -> list[
     return [one for one in samples if any(a <= one["second"] < b for a, b in spans)]
 
 
-def highest(samples: list[dict[str, Any]], name: str, phases: list[dict[str, Any]]) -> float | None:
-    """The highest sample in some phases."""
-    return max((one[name] for one in within(samples, phases)), default=None)
+def share_within(milliseconds: list[float], limit: float) -> float:
+    """The share of epochs that took no longer."""
+    return round(sum(took <= limit for took in milliseconds) / max(1, len(milliseconds)), 4)
+
+
+def peaks(
+    samples: list[dict[str, Any]],
+    name: str,
+    before: list[dict[str, Any]],
+    during: list[dict[str, Any]],
+) -> tuple[float | None, float | None]:
+    """The highest sample while state moved, and, first, of as many samples in a row before it, on the average."""
+    quiet = np.array([one[name] for one in within(samples, before)])
+    moving = np.array([one[name] for one in within(samples, during)])
+    if not len(quiet) or not len(moving):
+        return None, None
+    window = min(len(quiet), len(moving))
+    usual = np.lib.stride_tricks.sliding_window_view(quiet, window).max(axis=1).mean()
+    return round(float(usual), 1), round(float(moving.max()), 1)
 
 
 def longest_pause(pauses: list[dict[str, Any]] | None, phases: list[dict[str, Any]]) -> float | None:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 from pyspark.sql import SparkSession
 
 import sterna
@@ -89,7 +90,11 @@ def run(spark: SparkSession, setup: Setup, folder: str, watcher: Watcher) -> Mov
         spark,
         subject,
         folder,
-        [Phase("steady", setup.steady), *_phases(setup, moves, watcher)],
+        [
+            Phase("warming up", setup.warm),
+            Phase("steady", setup.steady),
+            *_phases(setup, subject, moves, watcher),
+        ],
         rate=rate,
         records=records,
         first=probe.next_record,
@@ -110,10 +115,12 @@ def run(spark: SparkSession, setup: Setup, folder: str, watcher: Watcher) -> Mov
     return Moves(result, moves, rate, state_bytes, wrong, steady)
 
 
-def _phases(setup: Setup, moves: list[Move], watcher: Watcher) -> list[Phase]:
+def _phases(setup: Setup, subject: SternaSubject, moves: list[Move], watcher: Watcher) -> list[Phase]:
     def paced() -> Strategy:
-        usual = moves[0].outcome["latency"]["before"]["p99_ms"]
-        return sterna.paced(latency=round(ROOM * usual) / 1e3)
+        quiet = [
+            took for epoch, took in subject.milliseconds.items() if epoch < moves[0].outcome["started_epoch"]
+        ]
+        return sterna.paced(latency=round(ROOM * float(np.percentile(quiet, 99))) / 1e3)
 
     strategies: dict[str, Callable[[], Strategy]] = {
         "all at once": sterna.all_at_once,

@@ -31,6 +31,7 @@ class Setup:
         fewer: how many there are after a move: a quarter less.
         rate: records a second at most; less where the machine keeps up with less.
         probe: seconds in which to see how much it keeps up with, after as long a warm-up.
+        warm: seconds before anything is measured.
         steady: seconds in which nothing moves.
         settle: seconds after each move.
         spark: whether Spark has its turn.
@@ -43,6 +44,7 @@ class Setup:
     fewer: int
     rate: float
     probe: float
+    warm: float
     steady: float
     settle: float
     spark: bool
@@ -74,8 +76,8 @@ class Setup:
         return differences(found.toArrow().to_batches(), expected)
 
 
-FULL = Setup(2_000_000, 100, 128, 8, 6, 20_000, 5.0, 15.0, 3.0, spark=True)
-QUICK = Setup(100_000, 100, 32, 4, 3, 5_000, 2.0, 3.0, 1.0, spark=False)
+FULL = Setup(2_000_000, 100, 128, 8, 6, 20_000, 5.0, 8.0, 15.0, 3.0, spark=True)
+QUICK = Setup(100_000, 100, 32, 4, 3, 5_000, 2.0, 1.0, 3.0, 1.0, spark=False)
 
 
 def differences(batches: Iterable[pa.RecordBatch], expected: Counts) -> int:

@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable
-from concurrent.futures import Future
-from typing import TypeVar
-
 from rich.console import Console
 
 from sterna.bench import harness, machine
@@ -15,11 +10,9 @@ from sterna.demo import moves, restart, telling
 from sterna.demo.setup import Setup
 from sterna.demo.watching import Watcher
 from sterna.live import View
-from sterna.session import workplace
+from sterna.session import interruptible, workplace
 
 MEMORY = "2g"
-LOOK_SECONDS, PATIENCE_SECONDS = 0.2, 60.0
-T = TypeVar("T")
 
 
 def run(setup: Setup, console: Console) -> tuple[Report, dict[str, object]]:
@@ -41,31 +34,6 @@ def run(setup: Setup, console: Console) -> tuple[Report, dict[str, object]]:
     if theirs.skipped is not None:
         console.print(theirs.skipped, soft_wrap=True)
     return telling.report(setup, ours, theirs, facts), telling.figures(setup, ours, theirs, facts)
-
-
-def interruptible(work: Callable[[], T], give_up: Callable[[], None]) -> T:
-    """Does the work in a thread of its own; if this one is interrupted, gives up and waits until the work has noticed.
-
-    A call into the JVM that a signal interrupts leaves its connection unusable, and each thread has one: so the thread that gets the signals makes no calls.
-    """
-    future: Future[T] = Future()
-
-    def run() -> None:
-        try:
-            future.set_result(work())
-        except BaseException as error:  # noqa: BLE001 - handed on to whoever waits
-            future.set_exception(error)
-
-    thread = threading.Thread(target=run, name="sterna-demo", daemon=True)
-    thread.start()
-    try:
-        while thread.is_alive():
-            thread.join(LOOK_SECONDS)
-    except BaseException:
-        give_up()
-        thread.join(PATIENCE_SECONDS)
-        raise
-    return future.result()
 
 
 def introduction(setup: Setup) -> str:

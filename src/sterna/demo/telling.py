@@ -74,7 +74,7 @@ def report(setup: Setup, ours: Moves, theirs: Restart, facts: dict[str, Any]) ->
         "title": "A quarter of the state moves while the stream runs",
         "machine": {
             "input": f"{ours.rate:,.0f} records a second, open-loop",
-            "state": f"{setup.keys:,} keys in {setup.bins} bins; moved by rescaling from {setup.workers} to {setup.fewer} workers and back; its sizes are estimates",
+            "state": f"{setup.keys:,} keys in {setup.bins} bins; moved by rescaling from {setup.workers} to {setup.fewer} workers and back",
             **facts,
         },
         "steady": cast("Latencies", ours.steady),

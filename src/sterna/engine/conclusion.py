@@ -11,7 +11,7 @@ from sterna.engine.decision import Decision
 from sterna.engine.plans import OperatorPlan
 from sterna.engine.receipts import Receipts
 from sterna.engine.route import merge_stats
-from sterna.migration import changed, committed, settled
+from sterna.migration import changed, committed, moving, settled
 from sterna.state.manifest import Manifest
 from sterna.state.refs import from_changes
 
@@ -46,14 +46,22 @@ def conclude(
     ordered = [receipt for _, receipt in sorted(receipts.items())]
     # What was shipped is known to the byte; what changed hands by reference is estimated.
     moved = {
-        name: sum(r.get("installed", 0) for (at, _), r in receipts.items() if at == index)
-        if plan.extractions
-        else plan.moved_bytes
+        name: plan.linked_bytes + sum(r.get("installed", 0) for (at, _), r in receipts.items() if at == index)
         for index, (name, plan) in enumerate(zip(names, plans, strict=True))
     }
     milliseconds = round(took * 1e3, 1)
+    # Where several migrations of an operator began and ended in this epoch, the bytes are the last one's.
+    movers = {
+        name: one.name for one in decision.migrations if moving(one, decision.epoch) for name in one.target
+    }
     migrations = [
-        committed(one, sum(moved[name] for name in one.target), milliseconds, decision.epoch, now)
+        committed(
+            one,
+            sum(moved[name] for name in one.target if movers.get(name) == one.name),
+            milliseconds,
+            decision.epoch,
+            now,
+        )
         for one in decision.migrations
     ]
     return Manifest(
@@ -140,5 +148,8 @@ def events_of(
                     "epoch_ms": manifest.facts["ms"],
                 }
             )
-    events += [{"kind": "migration", "epoch": decision.epoch, **one.summary()} for one in ended.values()]
+    events += [
+        {"kind": "migration", "epoch": decision.epoch, **one.summary(), "moves": one.moves()}
+        for one in ended.values()
+    ]
     return events

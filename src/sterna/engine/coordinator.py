@@ -34,7 +34,7 @@ from sterna.engine.receipts import Receipts, check_receipts
 from sterna.errors import CheckpointError, StateError
 from sterna.freezing import Knowledge, freeze_entries
 from sterna.history import History
-from sterna.migration import RUNNING
+from sterna.migration import RUNNING, conflicting
 from sterna.sinks.base import Sink
 from sterna.state.manifest import Manifest, Manifests
 from sterna.state.refs import RunRef
@@ -191,6 +191,10 @@ class Coordinator:
             for entry, reason in frozen.refused
         ]
         events += [
+            {"kind": "withdrawn", "entry": entry.to_json(), "epoch": epoch, "time": now, "reason": reason}
+            for entry, reason in frozen.withdrawn
+        ]
+        events += [
             {"kind": "refused", "entry": {"name": name}, "epoch": epoch, "time": now, "reason": reason}
             for name, reason in bad
         ]
@@ -316,11 +320,17 @@ class Coordinator:
     def submit(self, entry: Entry) -> None:
         """Takes a wish from this process: refused at once if it can't be."""
         with self.lock:
-            waiting = asking.waiting(self.control, self.last)
-            if entry.target is not None:
-                entry = asking.check_migration(entry, self.last, self.frozen, waiting, self.statistics)
-            else:
-                asking.check_control(entry, self.last, [one.name for one in waiting], self.history.outcomes)
+            last, frozen = self.last, self.frozen
+        # Without the lock: a strategy of the user's own takes as long as it takes, and the freeze checks again.
+        waiting = asking.waiting(self.control, last)
+        if entry.target is not None:
+            entry = asking.check_migration(
+                entry, last, frozen, waiting, lambda name: self.observer.statistics(name, last)
+            )
+        else:
+            asking.check_control(entry, last, [one.name for one in waiting], self.history.outcomes)
+        with self.lock:
+            asking.check_epoch(entry, self.frozen)
             self.control.append(replace(entry, query=self.query, written=self.clock()))
 
     def wants_epoch(self) -> bool:
@@ -330,11 +340,16 @@ class Coordinator:
             mark = self._next_watermark(now)
             waiting = [Entry.from_json(entry) for entry in self.last.pending]
             return (
-                any(entry.wants_epoch(now, mark) for entry in waiting)
+                any(entry.wants_epoch(now, mark) and not self._queued(entry, now, mark) for entry in waiting)
                 or any(one.status == RUNNING for one in self.last.migrations)
                 or any(name not in set(self.last.consumed) for name in self.control.names())
                 or frontiers.anything_due(mark, self.last.next_due)
             )
+
+    def _queued(self, entry: Entry, now: float, mark: int | None) -> bool:
+        """Whether an entry waits for another migration, which wants epochs itself unless it is paused."""
+        names = [entry.operator] if entry.operator is not None else list(self.last.configurations)
+        return entry.due(self.last.epoch, now, mark) and bool(conflicting(self.last.migrations, names))
 
     def close(self) -> None:
         """Lets the next start have the checkpoint."""

@@ -33,13 +33,9 @@ class Observer:
 
     def remember(self, manifest: Manifest) -> None:
         """Takes note of what an epoch took."""
-        facts = manifest.facts
-        if "ms" in facts:
-            self.recent.append(
-                EpochCost(
-                    manifest.epoch, facts["ms"], facts["moved_bytes"], facts["moved_bins"], facts["rows"]
-                )
-            )
+        cost = EpochCost.of(manifest.epoch, manifest.facts)
+        if cost is not None:
+            self.recent.append(cost)
         under_way = {migration.name for migration in manifest.migrations if migration.active}
         self._steps = {key: steps for key, steps in self._steps.items() if key[0] in under_way}
 
@@ -75,10 +71,9 @@ class Observer:
             raise StrategyMissing(f"{error}; register it and resume the migration, or cancel it") from error
         try:
             if key not in self._steps:
-                known = self.statistics(operator, manifest)
-                if len(known.bytes) != current.bins:
-                    known = Statistics.unknown(current.bins)
+                known = self.statistics(operator, manifest).at(current.bins)
                 self._steps[key] = iter(strategy(current, migration.target[operator], known))
-            return next(self._steps[key], None)
+            step = next(self._steps[key], None)
+            return None if step is None else strategies.as_step(step)
         except Exception as error:
             raise UpdateRefused(f"the strategy raised {error!r}") from error

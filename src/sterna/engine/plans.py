@@ -54,13 +54,13 @@ class OperatorPlan:
         changes: for the workers that moves concern.
         extractions: what is shipped.
         moves: all moves, linked or shipped.
-        moved_bytes: an estimate of how much state changed hands.
+        linked_bytes: an estimate of how much state changed hands by reference.
     """
 
     refs: WorkerRefs
     extractions: list[Extraction] = field(default_factory=list)
     moves: list[Move] = field(default_factory=list)
-    moved_bytes: int = 0
+    linked_bytes: int = 0
     changes: dict[int, Change] = field(default_factory=dict)
 
 
@@ -87,12 +87,12 @@ def plan_operator(
         leaving[move.source].append((move.lo, move.hi))
     arrivals: dict[int, dict[str, list[RunRef]]] = defaultdict(lambda: defaultdict(list))
     shipped: dict[int, dict[int, list[Range]]] = defaultdict(dict)
-    moved_bytes = 0
+    linked_bytes = 0
     for (source, target), ranges in sorted(by_pair.items()):
         cut = {table: keep(refs[source][table], ranges) for table in tables}
-        owned = old.ranges(source)
-        moved_bytes += sum(_share(refs[source][table], cut[table], owned) for table in tables)
         if linked(source, target):
+            owned = old.ranges(source)
+            linked_bytes += sum(_share(refs[source][table], cut[table], owned) for table in tables)
             for table in tables:
                 arrivals[target][table].extend(cut[table])
         else:
@@ -124,7 +124,7 @@ def plan_operator(
         for table, extra in arrived.items():
             refs[target][table] = refs[target][table] + extra
     starts = {worker: refs[worker] for worker in range(new.workers)}
-    return OperatorPlan(starts, extractions, travel, moved_bytes, changes)
+    return OperatorPlan(starts, extractions, travel, linked_bytes, changes)
 
 
 def _gaps(leaving: Sequence[Range], staying: Sequence[Range]) -> list[Range]:

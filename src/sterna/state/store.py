@@ -266,7 +266,7 @@ class Store:
             if checksum != xxhash.xxh3_64_hexdigest(body):
                 raise StateError(f"{self.name(path)} is damaged: its checksum does not match its content")
             document = json.loads(body)
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise StateError(f"{self.name(path)} is damaged or cut short: {error}") from error
         if not isinstance(document, dict):
             raise StateError(f"{self.name(path)} is damaged: not a document")
