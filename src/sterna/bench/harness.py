@@ -118,10 +118,10 @@ def run(
             for i, phase in enumerate(phases)
         ],
         "notes": under_way.notes,
-        "triggers": {
-            report.epoch: round((report.ended - report.began) * 1e3, 1)
+        "triggers": [
+            [report.epoch, round((report.ended - report.began) * 1e3, 1)]
             for report in acknowledge.reports(subject.query)
-        },
+        ],
         "timeline": timeline(epochs, schedule).to_json(),
         "memory": observer.memory(schedule.begin),
         "pauses": observer.pauses(schedule.begin),

@@ -67,8 +67,8 @@ def figures(
     first, last = outcome["started_epoch"], outcome["ended_epoch"]
     epochs = [took for epoch, took in milliseconds.items() if first <= epoch <= last]
     quiet_epochs = [took for epoch, took in milliseconds.items() if epoch in leg.quiet_epochs]
-    triggers = [took for epoch, took in result["triggers"].items() if first <= epoch <= last]
-    quiet_triggers = [took for epoch, took in result["triggers"].items() if epoch in leg.quiet_epochs]
+    triggers = [took for epoch, took in result["triggers"] if first <= epoch <= last]
+    quiet_triggers = [took for epoch, took in result["triggers"] if epoch in leg.quiet_epochs]
     trigger_limit = HEADROOM * float(np.percentile(quiet_triggers or [0.0], 99))
     return {
         "way": leg.way,
