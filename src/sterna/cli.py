@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import json
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -39,7 +40,7 @@ app.add_typer(bench, name="bench")
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of a table.")]
 Quick = Annotated[
     bool,
-    typer.Option("--quick", help="Small sizes, under a minute or two: shows that it works, not how fast."),
+    typer.Option("--quick", help="Small sizes, a few minutes at most: shows that it works, not how fast."),
 ]
 Rounds = Annotated[
     int | None, typer.Option(min=1, help="How often the sides take turns.", show_default="a few")
@@ -73,6 +74,9 @@ def main(
     ] = False,
 ) -> None:
     """Stateful streams on PySpark whose state can move while the query runs."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):  # a terminal without arrows gets question marks
+            stream.reconfigure(errors="replace")
 
 
 @app.command()

@@ -77,6 +77,7 @@ OrderOption = Annotated[Order, typer.Option(help="Which bins go first.")]
 Gap = Annotated[int, typer.Option(min=0, help="Epochs between two steps.")]
 Operator = Annotated[str | None, typer.Option(help="The operator.", show_default="all")]
 
+LONG_AGO_SECONDS = 10.0
 UNITS = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30}
 
 
@@ -95,9 +96,10 @@ def target_of(
         return balance()
     if file is not None:
         try:
-            return Target.from_json(json.loads(file.read_text(encoding="utf-8")))
+            written = json.loads(file.read_text(encoding="utf-8"))
         except (ValueError, RecursionError) as error:
             raise InvalidInput(f"{file} is not JSON: {error}") from error
+        return Target.from_json(written)
     return explicit([pair for move in moves or [] for pair in _pairs(move)])
 
 
@@ -130,6 +132,10 @@ def strategy_of(text: str, order: str, gap: int) -> dict[str, Any]:
         "paced": lambda: strategies.paced(**_pace(option), **common),
     }
     if ours in made:
+        if option and ours in ("all_at_once", "fluid", "matched"):
+            raise InvalidInput(f"{text!r}: {ours} takes nothing after a colon")
+        if gap and ours == "all_at_once":
+            raise InvalidInput("all_at_once has one step, so there is no gap between steps")
         return strategies.to_json(made[ours]())
     if option or order != "as_given" or gap:
         raise InvalidInput(f"there is no strategy {text!r}, and one of your own takes no options here")
@@ -229,7 +235,13 @@ def apply(
         written=time.time(),
     )
     name = remote.apply(entry)
-    outcome = _watch(remote, name) if wait else {"name": name, "status": "waiting"}
+    outcome = {"name": name, "status": "waiting"}
+    if wait:
+        try:
+            outcome = _watch(remote, name)
+        except KeyboardInterrupt:
+            typer.echo(f"no longer waiting; {name} goes on: sterna cancel {checkpoint} {name}", err=True)
+            raise
     if output is Format.json:
         typer.echo(json.dumps(outcome, indent=2))
     else:
@@ -254,6 +266,10 @@ def _watch(remote: Remote, name: str) -> dict[str, Any]:
             if found is not None:
                 done = found["bins"]
                 bar.update(task, description=found["status"], completed=done, total=done + found["bins_left"])
+            else:
+                ago = remote.status()["seconds_ago"]
+                hint = f"; the last epoch ended {ago:,.0f} s ago" if ago > LONG_AGO_SECONDS else ""
+                bar.update(task, description=f"waiting{hint}")
             time.sleep(0.25)
 
 
@@ -279,12 +295,15 @@ def status(checkpoint: Checkpoint, *, output: Output = Format.table) -> None:
         console.print(table)
     for one in found["migrations"]:
         console.print(
-            f"migration {one['name']}: {one['status']}, {strategies.describe(one['strategy'])}, {one['bins']:,} bins moved, {one['bins_left']:,} left"
+            escape(
+                f"migration {one['name']}: {one['status']}, {strategies.describe(one['strategy'])}, {one['bins']:,} bins moved, {one['bins_left']:,} left"
+                f"{'; ' + one['reason'] if one['reason'] else ''}"
+            )
         )
     for one in found["pending"]:
-        console.print(f"waiting: {one['name']} {json.dumps(one['when'])}")
+        console.print(escape(f"waiting: {one['name']} {json.dumps(one['when'])}"))
     for name in found["unseen"]:
-        console.print(f"asked for since the last epoch: {name}")
+        console.print(escape(f"asked for since the last epoch: {name}"))
 
 
 def history(checkpoint: Checkpoint, *, output: Output = Format.table) -> None:
@@ -303,7 +322,7 @@ def history(checkpoint: Checkpoint, *, output: Output = Format.table) -> None:
 def _told(one: dict[str, Any]) -> list[str]:
     """A migration in a few lines."""
     began = datetime.fromtimestamp(one["started"], timezone.utc).strftime("%Y-%m-%d %H:%M:%SZ")
-    head = f"[bold]{one['name']}[/bold]  {began}, epoch {one['started_epoch']}  [bold]{one['status']}[/bold]"
+    head = f"[bold]{escape(one['name'])}[/bold]  {began}, epoch {one['started_epoch']}  [bold]{one['status']}[/bold]"
     if one["reason"]:
         head += f": {escape(one['reason'])}"
     if "strategy" not in one:

@@ -122,7 +122,9 @@ class Entry:
             )
         except UpdateRefused:
             raise
-        except (KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
+        except KeyError as error:
+            raise UpdateRefused(f"an entry needs {error}") from error
+        except (TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
             raise UpdateRefused(f"this is not a control entry: {error!r}") from error
 
 

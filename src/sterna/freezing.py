@@ -18,6 +18,10 @@ from sterna.rehearsal import rehearse
 from sterna.spread import Spread
 from sterna.statistics import Statistics
 
+NO_EVENT_TIME = (
+    "the query has no event time, so the moment would never come: key_by(..., time=...) and watermark_delay"
+)
+
 
 @dataclass(frozen=True)
 class Frozen:
@@ -40,12 +44,14 @@ class Knowledge:
         draw: the next step of a migration.
         statistics: of an operator.
         before: what epochs took lately.
+        timed: whether event time passes at all.
     """
 
     query: str | None = None
     draw: Draw = field(default_factory=lambda: _first)
     statistics: Callable[[str], Statistics | None] = lambda _: None
     before: Spread = field(default_factory=Spread)
+    timed: bool = True
 
 
 def _first(migration: Migration, name: str, current: Configuration) -> strategies.Step | None:
@@ -125,6 +131,8 @@ class _Freeze:
             raise UpdateRefused(
                 f"clocks disagree: it was written {entry.written - self.now:.0f} s after the driver's time"
             )
+        if "event" in entry.when and not self._knowledge.timed:
+            raise UpdateRefused(NO_EVENT_TIME)
         if any(name not in self.current for name in self._names(entry)):
             raise UpdateRefused(
                 f"operator {entry.operator!r} does not exist; there are {sorted(self.current)}"

@@ -202,6 +202,9 @@ def conflicting(migrations: Iterable[Migration], operators: Iterable[str]) -> li
 
 def check_rollback(migrations: Sequence[Migration], migration: Migration) -> None:
     """Refuses to undo what came after a migration along with it; ``migrations`` are in the order in which they began."""
+    if migration.back:
+        how = "is being" if migration.active else "has been"
+        raise UpdateRefused(f"migration {migration.name} {how} rolled back already")
     if migration.active:
         return
     later = migrations[[one.name for one in migrations].index(migration.name) + 1 :]

@@ -135,6 +135,10 @@ class Query:
                 run,
                 combining,
             )
+        except SystemExit as error:
+            # Raised on into Spark's callback it would end that thread, and the query would hang.
+            self._failure = SternaError(f"something that the query calls ended the program: {error!r}")
+            raise self._failure from error
         except BaseException as error:
             if not self._stopping:
                 self._failure = error
@@ -229,20 +233,19 @@ class Query:
                 raise self._failure
             if not self._coordinator.wants_epoch():
                 return
-            epoch = self._coordinator.last.epoch
-            self._ticker.nudge()
-            self.wait_for_epoch(epoch + 1, max(0.1, deadline - time.monotonic()))
             if time.monotonic() > deadline:
                 raise SternaError(f"still busy after {timeout} seconds")
+            epoch = self._coordinator.last.epoch
+            self._ticker.nudge()
+            self._wait_until(self._committed(epoch + 1), max(0.1, deadline - time.monotonic()))
 
     def wait_for_epoch(self, epoch: int, timeout: float = 120.0) -> None:
         """Waits until an epoch is committed."""
-
-        def committed() -> bool:
-            return self._coordinator.last.epoch >= epoch and self._coordinator.committed
-
-        if not self._wait_until(committed, timeout):
+        if not self._wait_until(self._committed(epoch), timeout):
             raise SternaError(f"epoch {epoch} was not committed within {timeout} seconds")
+
+    def _committed(self, epoch: int) -> Callable[[], bool]:
+        return lambda: self._coordinator.last.epoch >= epoch and self._coordinator.committed
 
     # Migration
 

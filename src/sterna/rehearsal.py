@@ -126,5 +126,5 @@ def _next(draws: Iterator[strategies.Step]) -> strategies.Step | None:
         return None if step is None else strategies.as_step(step)
     except SternaError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise UpdateRefused(f"the strategy raised {error!r}") from error

@@ -7,6 +7,7 @@ in between, the driver refuses, and the history says so.
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -24,6 +25,10 @@ from sterna.state.manifest import Manifest, Manifests
 from sterna.state.store import Store
 from sterna.statistics import EpochCost, Heat, Statistics, bin_bytes
 from sterna.targets import Target
+
+
+class NoEpochYet(CheckpointError):
+    """Nothing is known of a query but who it is."""
 
 
 class Remote:
@@ -50,7 +55,7 @@ class Remote:
         for _ in range(3):  # it may be forgotten by the driver between listing and reading
             epochs = self._manifests.epochs()
             if not epochs:
-                raise CheckpointError(f"the query of {self.store.name('')} has not ended an epoch yet")
+                raise NoEpochYet(f"the query of {self.store.name('')} has not ended an epoch yet")
             try:
                 return self._manifests.read(epochs[-1])
             except StateError as error:
@@ -82,7 +87,10 @@ class Remote:
 
     def status(self) -> dict[str, Any]:
         """Where everything is, as of the last epoch."""
-        last = self.last()
+        try:
+            last = self.last()
+        except NoEpochYet:
+            last = Manifest(-1, 0, {}, {}, [None])
         return {
             "unseen": [name for name in self.control.names() if name not in set(last.consumed)],
             "query": self.query,
@@ -103,9 +111,10 @@ class Remote:
     def history(self) -> list[dict[str, Any]]:
         """All migrations, the oldest first, and what was refused."""
         found = self._history.migrations()
-        last = self.last()
-        found |= {one.name: one.summary(last.configurations) for one in last.migrations}
-        return [found[name] for name in sorted(found)]
+        with contextlib.suppress(NoEpochYet):
+            last = self.last()
+            found |= {one.name: one.summary(last.configurations) for one in last.migrations}
+        return sorted(found.values(), key=lambda one: (one["started"], one["name"]))
 
     def plan(
         self, target: Target, strategy: Mapping[str, Any], operator: str | None = None
@@ -126,7 +135,11 @@ class Remote:
 
     def apply(self, entry: Entry) -> str:
         """Asks for a migration, or for something to be done with one; the entry's name."""
-        last = self.last()
+        try:
+            last = self.last()
+        except NoEpochYet:  # the first epoch checks it, and comes for its sake
+            self.control.append(entry)
+            return entry.name
         waiting = asking.waiting(self.control, last)
         if entry.target is not None:
             entry = asking.check_migration(

@@ -12,7 +12,6 @@ restarted query finds it again.
 
 from __future__ import annotations
 
-import math
 import re
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -29,6 +28,7 @@ from sterna.matching import matchings
 from sterna.statistics import EpochCost, Statistics
 
 Step = list[tuple[int, int]]
+MOST = 1e15
 ORDERS = ("as_given", "hottest", "coldest", "largest")
 
 
@@ -138,8 +138,9 @@ class Paced(Ordered):
             raise InvalidInput("paced takes either latency or bytes_per_epoch")
         for name in ("latency", "bytes_per_epoch"):
             value = getattr(self, name)
-            if value is not None and not (isinstance(value, int | float) and 0 < value < math.inf):
-                raise InvalidInput(f"{name} must be a positive number, not {value!r}")
+            number = isinstance(value, int | float) and not isinstance(value, bool)
+            if value is not None and not (number and 0 < value <= MOST):
+                raise InvalidInput(f"{name} must be a positive number up to {MOST:g}, not {str(value)[:40]}")
 
     def __call__(
         self, current: Configuration, target: Configuration, statistics: Statistics
@@ -308,6 +309,8 @@ def from_json(data: Mapping[str, Any]) -> Strategy:
     if name == "fluid":
         name, options = "batched", {**options, "size": 1}
     if isinstance(name, str) and name in _OWN:
+        if options:
+            raise InvalidInput(f"strategy {name!r} is a user's own and takes no options: {sorted(options)}")
         return _OWN[name]
     if not isinstance(name, str) or name not in _BUILT_IN:
         raise InvalidInput(
@@ -337,8 +340,8 @@ def describe(data: Mapping[str, Any]) -> str:
         name, first = ("fluid", []) if size == 1 else ("batched", [str(size)])
     else:
         name, first = str(data["name"]), []
-    if "latency" in options:
-        options["latency"] = f"{options['latency']:g} ms"
+    if isinstance(options.get("latency"), float | int):
+        options["latency"] = f"{float(options['latency']):g} ms"
     return f"{name}({', '.join([*first, *(f'{k}={v}' for k, v in options.items())])})"
 
 

@@ -162,7 +162,7 @@ def test_no_checkpoint(tmp_path):
 
 def test_a_query_that_has_not_ended_an_epoch(tmp_path):
     twin = small.start(small.counts(), tmp_path / "checkpoint")
-    result = CliRunner().invoke(app, ["status", str(tmp_path / "checkpoint")])
+    result = CliRunner().invoke(app, ["plan", str(tmp_path / "checkpoint"), "--workers", "3"])
     twin.close()
     assert result.exit_code == 1
     assert "has not ended an epoch yet" in result.stderr

@@ -112,7 +112,7 @@ def keep_busy(
     files = spark.sparkContext.defaultParallelism
     stream = records.stream(spark, source, files)
     backlog = _Backlog(source, first, files, rows)
-    for _ in range(4 * AHEAD):
+    for _ in range(2 * AHEAD):
         backlog.add(FIRST_ROWS)
     try:
         subject.start(stream)

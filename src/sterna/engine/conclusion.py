@@ -52,7 +52,10 @@ def conclude(
     milliseconds = round(took * 1e3, 1)
     # Where several migrations of an operator began and ended in this epoch, the bytes are the last one's.
     movers = {
-        name: one.name for one in decision.migrations if moving(one, decision.epoch) for name in one.target
+        name: one.name
+        for one in decision.migrations
+        if one.steps and moving(one, decision.epoch)
+        for name in one.target
     }
     migrations = [
         committed(

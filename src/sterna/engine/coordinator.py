@@ -31,8 +31,8 @@ from sterna.engine.fencing import Incarnation
 from sterna.engine.observing import Observer
 from sterna.engine.plans import OperatorPlan, plan_operator
 from sterna.engine.receipts import Receipts, check_receipts
-from sterna.errors import CheckpointError, StateError
-from sterna.freezing import Knowledge, freeze_entries
+from sterna.errors import CheckpointError, StateError, UpdateRefused
+from sterna.freezing import NO_EVENT_TIME, Knowledge, freeze_entries
 from sterna.history import History
 from sterna.migration import RUNNING, conflicting
 from sterna.sinks.base import Sink
@@ -207,7 +207,13 @@ class Coordinator:
             lambda migration, name, current: self.observer.draw(migration, name, current, last),
             self.statistics,
             self.observer.before(),
+            self.timed,
         )
+
+    @property
+    def timed(self) -> bool:
+        """Whether event time passes at all."""
+        return self.options.watermark_delay is not None and bool(self.flow.timed_edges())
 
     def statistics(self, operator: str) -> Statistics:
         """What is known about an operator's bins and the last epochs."""
@@ -321,6 +327,8 @@ class Coordinator:
         """Takes a wish from this process: refused at once if it can't be."""
         with self.lock:
             last, frozen = self.last, self.frozen
+        if "event" in entry.when and not self.timed:
+            raise UpdateRefused(NO_EVENT_TIME)
         # Without the lock: a strategy of the user's own takes as long as it takes, and the freeze checks again.
         waiting = asking.waiting(self.control, last)
         if entry.target is not None:

@@ -19,10 +19,11 @@ import time
 from collections.abc import Iterable
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.fs as pafs
 import xxhash
 
-from sterna.errors import StateError
+from sterna.errors import InvalidInput, StateError
 from sterna.state.files import temporary_name, write_file, write_local
 
 _REASONS = {
@@ -39,6 +40,14 @@ _SCHEME = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]*://")
 def _failed(action: str, path: str, error: OSError) -> StateError:
     reason = _REASONS.get(error.errno or 0) or error.strerror or str(error)
     return StateError(f"can't {action} {path}: {reason}")
+
+
+def _filesystem(uri: str) -> tuple[Any, str]:
+    try:
+        filesystem, root = pafs.FileSystem.from_uri(uri)
+        return filesystem, str(root)
+    except pa.ArrowInvalid as error:
+        raise InvalidInput(f"{uri} can't be opened: {error}") from error
 
 
 class Store:
@@ -61,11 +70,17 @@ class Store:
             return cls(text, None, filesystem)
         if not _SCHEME.match(text) and not text.startswith("file:"):
             root = os.path.abspath(text)
-            return cls(root, root)
+            return cls._directory(root, root)
         if text.startswith("file:"):
-            _, root = pafs.FileSystem.from_uri(text)
-            return cls(text, os.path.abspath(root))
+            _, root = _filesystem(text)
+            return cls._directory(text, os.path.abspath(root))
         return cls(text, None)
+
+    @classmethod
+    def _directory(cls, uri: str, root: str) -> Store:
+        if os.path.isfile(root):
+            raise InvalidInput(f"{root} is a file, and a checkpoint is a directory")
+        return cls(uri, root)
 
     def __getstate__(self) -> tuple[str, str | None, Any]:
         return self.uri, self._root, self._explicit
@@ -98,7 +113,7 @@ class Store:
             if self._explicit is not None:
                 self._remote = self._explicit, self.uri.strip("/")
             else:
-                filesystem, root = pafs.FileSystem.from_uri(self.uri)
+                filesystem, root = _filesystem(self.uri)
                 self._remote = filesystem, root.rstrip("/")
         return self._remote
 
@@ -262,7 +277,12 @@ class Store:
         data = self.read(path)
         head, _, body = data.partition(b"\n")
         try:
-            checksum = json.loads(head)["xxh3"]
+            first = json.loads(head)
+            checksum = first.get("xxh3") if isinstance(first, dict) else None
+            if checksum is None:
+                raise StateError(
+                    f"{self.name(path)} is damaged: its first line is not the checksum of the rest"
+                )
             if checksum != xxhash.xxh3_64_hexdigest(body):
                 raise StateError(f"{self.name(path)} is damaged: its checksum does not match its content")
             document = json.loads(body)
