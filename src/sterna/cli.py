@@ -285,8 +285,8 @@ def migrate(
 ) -> None:
     """What moving a quarter of the state costs in latency and memory, by strategy, and Spark's offline way beside it.
 
-    The headline, 1 GiB of state in 4096 bins, takes about two hours with five rounds; all experiments together take a
-    day, and tens of gigabytes of disk while they run. --quick takes a few minutes and leaves out what is slow.
+    The headline, 1 GiB of state in 4096 bins, takes about an hour with five rounds; all experiments together take the
+    better part of a day, and tens of gigabytes of disk while they run. --quick takes some minutes and leaves out what is slow.
     """
     with _failures():
         from sterna.bench import migrate as benchmark
