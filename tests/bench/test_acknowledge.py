@@ -27,7 +27,7 @@ def test_a_trigger_that_found_nothing_is_no_epoch():
 def test_epochs_follow_each_other_whichever_way_records_are_counted():
     found = [Report(4, 2, 0.0, 1.0), Report(5, 0, 1.0, 2.0), Report(6, 3, 2.0, 3.0)]
     wanted = [Epoch(4, 50, 70, 1.0), Epoch(5, 70, 70, 2.0), Epoch(6, 70, 100, 3.0)]
-    assert by_lines(found, first=50, size=10) == wanted
+    assert by_lines(found, lambda lines: 50 + 10 * lines) == wanted
     assert by_totals(found, 50, {3: 50, 4: 70, 5: 70, 6: 100}) == wanted
 
 

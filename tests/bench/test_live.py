@@ -163,4 +163,4 @@ def test_the_table_takes_an_empty_report():
     console.print(summary_table({}))
     console.print(summary_table({"runs": [{"name": "[red]x", "strategy": "y"}], "outputs_match": False}))
     assert "[red]x" in console.file.getvalue()
-    assert "DIFFER" in console.file.getvalue()
+    assert "WRONG" in console.file.getvalue()

@@ -115,9 +115,9 @@ def test_a_wrong_count_makes_the_command_fail(monkeypatch, tmp_path):
     page = tmp_path / "report.html"
     result = CliRunner().invoke(app, ["demo", "--report", str(page)])
     assert result.exit_code == 1
-    assert "DIFFER" in result.stdout
+    assert "WRONG" in result.stdout
     assert str(page) in result.stdout.replace("\n", "")
-    assert "different" in page.read_text(encoding="utf-8")
+    assert "some wrong" in page.read_text(encoding="utf-8")
 
 
 def test_a_page_that_can_not_be_written_is_refused_before_anything_runs(tmp_path):

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -88,18 +88,18 @@ def reports(query: StreamingQuery) -> list[Report]:
     return [by_id[id_] for id_ in sorted(by_id)]
 
 
-def by_lines(found: Iterable[Report], first: int, size: int) -> list[Epoch]:
-    """Epochs of a query of Spark's own that began at record ``first`` and reads lines of ``size`` records.
+def by_lines(found: Iterable[Report], end_of: Callable[[int], int]) -> list[Epoch]:
+    """Epochs of a query of Spark's own, which counts lines; ``end_of`` tells at which record so many lines end.
 
     Example:
-        >>> by_lines([Report(7, 2, 0.0, 0.5), Report(8, 0, 0.5, 0.6), Report(9, 1, 0.6, 0.9)], first=100, size=10)
+        >>> found = [Report(7, 2, 0.0, 0.5), Report(8, 0, 0.5, 0.6), Report(9, 1, 0.6, 0.9)]
+        >>> by_lines(found, lambda lines: 100 + 10 * lines)
         [Epoch(id=7, first=100, end=120, at=0.5), Epoch(id=8, first=120, end=120, at=0.6), Epoch(id=9, first=120, end=130, at=0.9)]
     """
-    epochs, position = [], first
+    epochs, lines = [], 0
     for report in found:
-        end = position + report.lines * size
-        epochs.append(Epoch(report.epoch, position, end, report.ended))
-        position = end
+        epochs.append(Epoch(report.epoch, end_of(lines), end_of(lines + report.lines), report.ended))
+        lines += report.lines
     return epochs
 
 

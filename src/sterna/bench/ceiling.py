@@ -1,9 +1,10 @@
-"""How much input a system keeps up with: epochs back to back on a backlog that never runs dry.
+"""How much input a system keeps up with: epochs back to back on a backlog.
 
 Method. The backlog holds files for some epochs ahead, and for a second or more, so that short epochs don't eat it up while this process waits
 for a core. An epoch takes as many files as there are cores, so every partition gets one. How many records the next epochs get follows from how
 fast the last one was, so that an epoch takes about ``epoch_seconds``: larger epochs carry more records a second, at the price of latency. The
-rate is all records over all the time from the end of one epoch to the end of the last, after a warm-up.
+rate is all records over all the time from the end of one epoch to the end of the last, after a warm-up. If the backlog runs dry, because this process got no core for long, an
+epoch takes part of what it was meant to: the rate is then lower than it could be, never higher.
 
 The same backlog, without a limit of time, fills the state: the first records visit each key once (``source.Keys``).
 """
@@ -123,30 +124,33 @@ def keep_busy(
                 began = began or report.ended
                 done = report.epoch - run.reports[0].epoch + 1
                 took = report.ended - report.began
-                speed = backlog.epochs[min(done, len(backlog.epochs)) - 1] / took
+                speed = backlog.epochs[min(done, len(backlog.epochs)) - 1] / max(took, 1e-3)
                 wanted = min(int(speed * epoch_seconds) + files, 2 * wanted, MOST_ROWS)
-                ahead = max(AHEAD, int(AHEAD_SECONDS / took))
+                ahead = max(AHEAD, int(AHEAD_SECONDS / max(took, 1e-3)))
                 while len(backlog.epochs) < done + ahead and not backlog.ended:
                     backlog.add(wanted)
             time.sleep(LOOK_SECONDS)
         subject.drain()
     finally:
         subject.stop()
-    found = acknowledge.reports(subject.query)
-    if len(found) != len(backlog.epochs):
-        raise acknowledge.Missing(
-            f"{len(backlog.epochs)} epochs of input became {len(found)}: the backlog ran dry"
-        )
-    return [
-        Busy(count, report.began, report.ended) for count, report in zip(backlog.epochs, found, strict=True)
-    ], backlog.next
+    starts = {report.epoch: report.began for report in acknowledge.reports(subject.query)}
+    taken = subject.epochs(lambda files: backlog.ends[files])
+    if taken[-1].end != backlog.next:
+        raise acknowledge.Missing(f"{backlog.next:,} records were written, {taken[-1].end:,} acknowledged")
+    busy = [
+        Busy(epoch.end - epoch.first, starts[epoch.id], epoch.at)
+        for epoch in taken
+        if epoch.end > epoch.first
+    ]
+    return busy, backlog.next
 
 
 class _Backlog:
-    """Files of records for epochs to come; ``epochs`` tells how many records each of them gets."""
+    """Files of records for epochs to come; ``epochs`` tells how many records each of them should get, ``ends`` where each file ends."""
 
     def __init__(self, folder: str, first: int, files: int, limit: int | None) -> None:
         self.epochs: list[int] = []
+        self.ends = [first]
         self.next = first
         self._folder, self._files = folder, files
         self._last = None if limit is None else first + limit
@@ -169,5 +173,6 @@ class _Backlog:
             # In one millisecond Spark would not know their order.
             write_range(self._folder, start, end, self._began + 0.002 * self._written)
             self._written += 1
+            self.ends.append(end)
         self.next += rows
         self.epochs.append(rows)

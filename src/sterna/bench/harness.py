@@ -103,7 +103,7 @@ def run(
             finally:
                 subject.stop()
         observer.stop()
-    epochs = subject.epochs(first, schedule.size)
+    epochs = subject.epochs(lambda files: first + files * schedule.size)
     if (epochs[-1].end if epochs else first) != end:
         raise acknowledge.Missing(
             f"{end:,} records were fed, {epochs[-1].end if epochs else first:,} acknowledged"

@@ -11,6 +11,7 @@ checkpoint and a start (see ``offline``).
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import Any, Protocol
 
 from pyspark.sql import DataFrame
@@ -45,8 +46,8 @@ class Subject(Protocol):
     def stop(self) -> None:
         """Stops; does nothing if it does not run."""
 
-    def epochs(self, first: int, size: int) -> list[Epoch]:
-        """What was acknowledged since the start, which was at record ``first``, of files of ``size`` records."""
+    def epochs(self, end_of: Callable[[int], int]) -> list[Epoch]:
+        """What was acknowledged since the start; ``end_of`` tells at which record so many files, counted from the start, end."""
 
     def rescale(self, workers: int) -> dict[str, float]:
         """Changes the number of workers; returns how many seconds each step took."""
@@ -94,9 +95,9 @@ class SternaSubject:
         """How long each epoch since the start took, by the query's own account."""
         return self._sink.milliseconds
 
-    def epochs(self, first: int, size: int) -> list[Epoch]:  # noqa: ARG002 - it counts records, not files
-        """See ``Subject``."""
-        return acknowledge.by_totals(acknowledge.reports(self.query), first, self._sink.totals)
+    def epochs(self, end_of: Callable[[int], int]) -> list[Epoch]:
+        """See ``Subject``; it counts records, not files."""
+        return acknowledge.by_totals(acknowledge.reports(self.query), end_of(0), self._sink.totals)
 
     def rescale(self, workers: int) -> dict[str, float]:
         """See ``Subject``."""
@@ -150,10 +151,10 @@ class SparkSubject:
         if self._query is not None:
             self._query.stop()
 
-    def epochs(self, first: int, size: int) -> list[Epoch]:
+    def epochs(self, end_of: Callable[[int], int]) -> list[Epoch]:
         """See ``Subject``."""
         by_id = {report.epoch: report for report in [*self._earlier, *acknowledge.reports(self.query)]}
-        return acknowledge.by_lines([by_id[id_] for id_ in sorted(by_id)], first, size)
+        return acknowledge.by_lines([by_id[id_] for id_ in sorted(by_id)], end_of)
 
     def rescale(self, workers: int) -> dict[str, float]:
         """See ``Subject``; the query does not run for most of it."""

@@ -169,7 +169,7 @@ def _measure(setup: Setup, moves: list[Move], subject: SternaSubject, schedule: 
 
     Those of a migration are from the first record of its first epoch, which waited while state moved, to those due when its last was committed.
     """
-    epochs = subject.epochs(schedule.first, schedule.size)
+    epochs = subject.epochs(lambda files: schedule.first + files * schedule.size)
     by_id = {epoch.id: epoch for epoch in epochs}
     begins = []
     for move in moves:

@@ -121,7 +121,7 @@ def _fill(spark: SparkSession, setup: Setup, subject: SparkSubject, source: str)
 
 def _measure(done: Restart, result: dict[str, Any], subject: SparkSubject, schedule: Schedule) -> None:
     """The latencies of the records that waited for the rescale, until the query had caught up, and of those before them."""
-    epochs = subject.epochs(schedule.first, schedule.size)
+    epochs = subject.epochs(lambda files: schedule.first + files * schedule.size)
     rescale = result["phases"][1]
     # Records that were there when the query was stopped waited too.
     first = next(epoch.first for epoch in epochs if epoch.at > done.began and epoch.end > epoch.first)
