@@ -179,8 +179,14 @@ def test_paced_is_not_kept_small_by_what_every_move_costs():
 
 def test_paced_settles_where_the_room_ends():
     sizes = paced_sizes(lambda count: 100 + 5 * count, 200, bins=1024, recent=QUIET)
-    # 85 % of 200 ms leave room for 70 ms, which are 14 bins.
-    assert 11 <= np.median(sizes) <= 15
+    # There is room for 60 % of 100 ms, which are 12 bins.
+    assert 9 <= np.median(sizes) <= 13
+    assert max(100 + 5 * count for count in sizes) <= 200
+
+
+def test_paced_knows_what_is_quiet_after_many_steps():
+    sizes = paced_sizes(lambda count: 100 + 5 * count, 200, bins=8192, recent=QUIET)
+    assert len(sizes) > 512
     assert max(100 + 5 * count for count in sizes) <= 200
 
 

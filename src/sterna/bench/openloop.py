@@ -8,6 +8,8 @@ Spread. Spark packs small files into partitions by ``spark.sql.files.openCostInB
 files are dealt out evenly, to within one file, over ``defaultParallelism`` partitions, without a shuffle. So a file should hold
 a fraction of what an epoch takes. Files that an epoch has read are deleted (``cleanSource``), because Spark lists the folder
 at every trigger: with 2,000 files left in it, finding the new ones took 68 to 81 ms an epoch, and 35 to 40 ms where Spark deletes them (two runs, each first once).
+An epoch of more than 32 files would have Spark start a job to list them (``parallelPartitionDiscovery.threshold``): ``getBatch`` took 200 to 500 ms in place of 10, so one long epoch made the
+next ones long too, whatever system ran. Streams made here raise that limit.
 """
 
 from __future__ import annotations
@@ -25,6 +27,8 @@ from sterna.bench.feeder import Schedule
 from sterna.bench.source import Keys
 
 __all__ = ["Feeder", "Records", "Schedule"]
+
+LISTING, MOST_FILES = "spark.sql.sources.parallelPartitionDiscovery.threshold", "100000"
 
 
 class Feeder(Child):
@@ -69,6 +73,7 @@ class Records:
     def stream(self, spark: SparkSession, folder: str, files: int | None = None) -> DataFrame:
         """A streaming DataFrame of ``key`` and, if wanted, ``payload``; at most so many files an epoch, all by default."""
         os.makedirs(folder, exist_ok=True)
+        spark.conf.set(LISTING, MOST_FILES)
         reader = spark.readStream.schema("value string").option("cleanSource", "delete")
         if files is not None:
             reader = reader.option("maxFilesPerTrigger", files)
