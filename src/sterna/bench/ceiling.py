@@ -26,7 +26,7 @@ from sterna.bench.rig import Say
 from sterna.bench.subjects import Subject
 
 AHEAD, AHEAD_SECONDS = 3, 1.5
-FIRST_ROWS, MOST_ROWS = 10_000, 4_000_000
+FIRST_ROWS, LEAST_ROWS, MOST_ROWS = 10_000, 1_000, 4_000_000
 LOOK_SECONDS = 0.03
 
 
@@ -124,8 +124,9 @@ def keep_busy(
                 began = began or report.ended
                 done = report.epoch - run.reports[0].epoch + 1
                 took = report.ended - report.began
-                speed = backlog.epochs[min(done, len(backlog.epochs)) - 1] / max(took, 1e-3)
-                wanted = min(int(speed * epoch_seconds) + files, 2 * wanted, MOST_ROWS)
+                if done > 1:  # the first one loads and compiles
+                    rows_done = backlog.epochs[min(done, len(backlog.epochs)) - 1]
+                    wanted = min(max(int(rows_done * _factor(took, epoch_seconds)), LEAST_ROWS), MOST_ROWS)
                 ahead = max(AHEAD, int(AHEAD_SECONDS / max(took, 1e-3)))
                 while len(backlog.epochs) < done + ahead and not backlog.ended:
                     backlog.add(wanted)
@@ -143,6 +144,16 @@ def keep_busy(
         if epoch.end > epoch.first
     ]
     return busy, backlog.next
+
+
+def _factor(took: float, wanted: float) -> float:
+    """By how much larger the next epochs should be.
+
+    Much of a short epoch does not depend on its rows: one that is well below the wanted length is doubled, whatever its rows a second are.
+    """
+    if took < 0.75 * wanted:
+        return 2.0
+    return min(max(wanted / took, 0.5), 2.0)
 
 
 class _Backlog:
