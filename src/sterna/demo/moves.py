@@ -24,7 +24,7 @@ SHARE = 0.4
 """Of what the machine keeps up with, so much is fed."""
 ROOM = 1.25
 """How much longer than nearly all epochs without moves an epoch may take with ``paced``."""
-PROBE_EPOCH_S = 0.5
+PROBE_EPOCH_S = 1.0
 POLL_S = 0.1
 LONGEST_MOVE_S = 300.0
 
