@@ -14,7 +14,7 @@ from sterna.configuration import Configuration
 from sterna.control import ControlStream, Entry
 from sterna.errors import InvalidInput, UpdateRefused
 from sterna.freezing import not_begun
-from sterna.migration import check_rollback, conflicting
+from sterna.migration import check_rollback, conflicting, under_way
 from sterna.rehearsal import rehearse
 from sterna.state.manifest import Manifest
 from sterna.statistics import Statistics
@@ -66,9 +66,7 @@ def check_migration(
             _check_strategy(entry, *way, known)
     busy = conflicting(last.migrations, names)
     if busy and not entry.when and entry.if_busy == "refuse":
-        raise UpdateRefused(
-            f"migration {busy[0].name} is under way: cancel it or wait for it, or ask for this one to be queued or merged (if_busy)"
-        )
+        raise UpdateRefused(under_way(busy))
     return entry
 
 
@@ -97,7 +95,7 @@ def _way(
 def _check_strategy(entry: Entry, start: Configuration, target: Configuration, known: Statistics) -> None:
     """Refuses a strategy that nobody knows, or one of the user's own that gets nowhere."""
     from_json(entry.strategy)
-    if not built_in(entry.strategy) and start.bins == len(known.bytes):
+    if not built_in(entry.strategy):
         rehearse(entry.strategy, start, target, known)
 
 

@@ -13,7 +13,7 @@ from sterna import strategies
 from sterna.configuration import Configuration
 from sterna.control import CLOCKS_APART, Entry
 from sterna.errors import InvalidInput, UpdateRefused
-from sterna.migration import PAUSED, RUNNING, Draw, Migration, advance, check_rollback, conflicting
+from sterna.migration import PAUSED, RUNNING, Draw, Migration, advance, check_rollback, conflicting, under_way
 from sterna.rehearsal import rehearse
 from sterna.spread import Spread
 from sterna.statistics import Statistics
@@ -76,8 +76,9 @@ def freeze_entries(
     applied: list[Entry] = []
     refused: list[tuple[Entry, str]] = []
     withdrawn: list[tuple[Entry, str]] = []
-    old = {entry.name for entry in pending}
-    for entry in in_order([*pending, *fresh]):
+    known = list(pending)
+    old = {entry.name for entry in known}
+    for entry in in_order([*known, *fresh]):
         try:
             freeze.check(entry, fresh=entry.name not in old)
             if entry.action != "migrate" and entry.migration in waiting:
@@ -157,9 +158,7 @@ class _Freeze:
         if busy and entry.if_busy == "queue":
             return False
         if busy and entry.if_busy == "refuse":
-            raise UpdateRefused(
-                f"migration {busy[0].name} is under way: cancel it or wait for it, or ask with if_busy='queue' or 'merge'"
-            )
+            raise UpdateRefused(under_way(busy))
         self._begin(entry, busy)
         return True
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from sterna.errors import StateError
+from sterna.state.manifest import Manifest
 from sterna.state.store import Store
 
 DIRECTORY = "history"
@@ -59,6 +60,11 @@ class History:
                     "started_epoch": event["epoch"],
                 }
         return found
+
+    def told(self, last: Manifest) -> list[dict[str, Any]]:
+        """All of these and those of a manifest, in the order in which they began."""
+        found = self.migrations() | {one.name: one.summary(last.configurations) for one in last.migrations}
+        return sorted(found.values(), key=lambda one: (one["started"], one["name"]))
 
     def outcomes(self) -> dict[str, str]:
         """How each of them ended."""

@@ -200,6 +200,11 @@ def conflicting(migrations: Iterable[Migration], operators: Iterable[str]) -> li
     return [one for one in migrations if one.active and set(one.target) & wanted]
 
 
+def under_way(busy: Sequence[Migration]) -> str:
+    """Why another one has to wait."""
+    return f"migration {busy[0].name} is under way: cancel it or wait for it, or have this one queued or merged (if_busy)"
+
+
 def check_rollback(migrations: Sequence[Migration], migration: Migration) -> None:
     """Refuses to undo what came after a migration along with it; ``migrations`` are in the order in which they began."""
     if migration.back:

@@ -288,14 +288,7 @@ class Query:
 
     def migrations(self) -> list[dict[str, Any]]:
         """All migrations that the history remembers and those under way, the oldest first."""
-        found = {event["name"]: event for event in self.history() if event["kind"] == "migration"}
-        with self._coordinator.lock:
-            last = self._coordinator.last
-        found |= {one.name: one.summary(last.configurations) for one in last.migrations}
-        return [
-            {key: value for key, value in found[name].items() if key not in ("kind", "epoch")}
-            for name in sorted(found)
-        ]
+        return self._coordinator.history.told(self._coordinator.last)
 
     def _submit(self, entry: Entry) -> None:
         if self._ended.is_set():

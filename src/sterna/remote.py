@@ -7,7 +7,6 @@ in between, the driver refuses, and the history says so.
 
 from __future__ import annotations
 
-import contextlib
 import time
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -110,11 +109,10 @@ class Remote:
 
     def history(self) -> list[dict[str, Any]]:
         """All migrations, the oldest first, and what was refused."""
-        found = self._history.migrations()
-        with contextlib.suppress(NoEpochYet):
-            last = self.last()
-            found |= {one.name: one.summary(last.configurations) for one in last.migrations}
-        return sorted(found.values(), key=lambda one: (one["started"], one["name"]))
+        try:
+            return self._history.told(self.last())
+        except NoEpochYet:
+            return []
 
     def plan(
         self, target: Target, strategy: Mapping[str, Any], operator: str | None = None

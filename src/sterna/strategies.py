@@ -140,7 +140,7 @@ class Paced(Ordered):
             value = getattr(self, name)
             number = isinstance(value, int | float) and not isinstance(value, bool)
             if value is not None and not (number and 0 < value <= MOST):
-                raise InvalidInput(f"{name} must be a positive number up to {MOST:g}, not {str(value)[:40]}")
+                raise InvalidInput(f"{name} must be a positive number up to {MOST:g}")
 
     def __call__(
         self, current: Configuration, target: Configuration, statistics: Statistics

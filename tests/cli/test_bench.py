@@ -85,7 +85,7 @@ def test_the_headline_of_migrations_has_its_goals_and_a_page(bench, tmp_path_fac
     result = bench("migrate", "--experiment", "headline", "--report", str(page))
     found = result["experiments"]["headline"]
     assert found["goals"]["matched_max_ratio"] == found["results"][0]["max_ratio"]["median"]
-    assert "matched" in page.read_text()
+    assert ">matched</h" in page.read_text()
 
 
 def test_rows_a_second_before_and_after_a_migration(bench):

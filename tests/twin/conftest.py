@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from twin import small
+from twin.migrating import ROWS
 
 
 @pytest.fixture
@@ -19,3 +22,11 @@ def start(tmp_path):
     yield begin
     for twin in twins:
         twin.close()
+
+
+@pytest.fixture
+def twin(start):
+    """Counts after one epoch, in 16 bins at two workers."""
+    twin = start(small.counts(), bins=16, workers=2, clock=time.time)
+    twin.epoch(ROWS)
+    return twin

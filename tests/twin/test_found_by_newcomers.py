@@ -15,16 +15,8 @@ from sterna.control import DIRECTORY, Entry, event_time, new_name
 from sterna.errors import InvalidInput, UpdateRefused
 from sterna.state.store import Store
 from sterna.targets import rescale
-from twin.small import counts, rows
-
-ROWS = rows(*range(40))
-
-
-@pytest.fixture
-def twin(start):
-    twin = start(counts(), bins=16, workers=2, clock=time.time)
-    twin.epoch(ROWS)
-    return twin
+from twin.migrating import ROWS
+from twin.small import counts
 
 
 def run(*words, code=0, **options):
