@@ -91,7 +91,7 @@ def bin_bytes(state: Mapping[int, TableRefs], configuration: Configuration) -> F
         for some in tables.values()
         for ref in some
     ]
-    held: dict[str, float] = defaultdict(float)
+    held: dict[str, int] = defaultdict(int)
     for _, ref, owned in refs:
         held[ref.name] += owned
     # What a bin gets in full is added up through its differences; the two ends of a range get their part at once.
@@ -107,8 +107,9 @@ def bin_bytes(state: Mapping[int, TableRefs], configuration: Configuration) -> F
             continue
         parts[worker][first] += density * ((first + 1) * width - ref.lo)
         parts[worker][last] += density * (ref.hi - last * width)
-        change[worker][first + 1] += density * width
-        change[worker][last] -= density * width
+        if first + 1 < last:  # otherwise these would cancel out, but only about: a short range is dense
+            change[worker][first + 1] += density * width
+            change[worker][last] -= density * width
     total = np.zeros(bins)
     for worker, owned_bins in spans.items():
         total += np.maximum(np.cumsum(change[worker]) + parts[worker], 0.0)[:-1] * owned_bins.mask
@@ -122,11 +123,11 @@ class _Owned:
         self.mask, self._width = mask, width
         self._before = np.concatenate([[0], np.cumsum(mask)])
 
-    def below(self, point: int) -> float:
-        """How many of them lie below a point."""
+    def below(self, point: int) -> int:
+        """How many of them lie below a point; exact, as the difference of two may be small."""
         bin_, rest = divmod(point, self._width)
         within = rest if bin_ < len(self.mask) and self.mask[bin_] else 0
-        return float(self._before[min(bin_, len(self.mask))]) * self._width + within
+        return int(self._before[min(bin_, len(self.mask))]) * self._width + within
 
 
 def count_cells(hashes: npt.NDArray[np.uint64], bits: int) -> npt.NDArray[np.int64]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from sterna.configuration import Configuration, moves
@@ -21,6 +21,8 @@ def ref(name, lo, hi, size):
 
 
 @given(st.lists(st.tuples(EDGES, st.integers(1, 10**9)), min_size=1, max_size=8), st.integers(0, 10))
+@example(runs=[([2**64 - 77322176, 2**64 - 66047924], 1)], bits=0)
+@example(runs=[([2**63 - 1, 2**63 + 1], 1), ([0, 2**64], 1)], bits=10)
 def test_the_bytes_of_all_bins_are_the_bytes_of_all_runs(runs, bits):
     refs = [ref(str(i), lo, hi, size) for i, ((lo, hi), size) in enumerate(runs)]
     sizes = bin_bytes({0: {"state": refs}}, Configuration.initial(1 << bits, 1))
