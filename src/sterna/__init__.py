@@ -9,7 +9,7 @@ from sterna.operators.state_machine import pickled
 from sterna.query import Query
 from sterna.session import recommended_conf, session
 from sterna.strategies import all_at_once, batched, fluid, matched, paced
-from sterna.stream import KeyedStream, Stream, read, rows, value
+from sterna.stream import KeyedStream, Stream, read, rows, unpack, value
 from sterna.targets import balance, bins, rescale
 
 __version__ = "0.1.0"
@@ -42,5 +42,6 @@ __all__ = [
     "sinks",
     "strategies",
     "sum",
+    "unpack",
     "value",
 ]

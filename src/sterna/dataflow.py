@@ -70,7 +70,7 @@ class Dataflow:
 
     def needed(self, source: int) -> list[str]:
         """The columns of a source that anybody reads."""
-        return list(dict.fromkeys(name for _, edge in self.readers(source) for name in edge.schema.names))
+        return list(dict.fromkeys(name for _, edge in self.readers(source) for name in edge.columns))
 
     def wire_name(self, source: int, column: str) -> str:
         """What a source's column is called between Spark and the router: PySpark can't pass names with dots."""

@@ -16,6 +16,7 @@ from sterna.dataflow import Dataflow
 from sterna.engine.spark import Functions
 from sterna.errors import InvalidInput
 from sterna.operators.base import Edge, Operator
+from sterna.sources.recipe import Recipe
 
 if TYPE_CHECKING:
     from sterna.stream import KeyedStream, Stream
@@ -23,9 +24,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Source:
-    """A streaming DataFrame."""
+    """A streaming DataFrame, and how the router makes rows of it, if these are not the DataFrame's own."""
 
     frame: Any
+    recipe: Recipe | None = None
 
 
 @dataclass(frozen=True)
@@ -36,7 +38,8 @@ class Stateful:
     inputs: tuple[KeyedStream, ...]
     build: Callable[[str, tuple[Edge, ...]], Operator]
     name: str | None = None
-    columns: tuple[str, ...] | None = None
+    columns: tuple[tuple[str, ...] | None, ...] = (None,)
+    """For each input the columns that travel; ``None`` for all."""
 
 
 @dataclass(frozen=True)
@@ -118,15 +121,18 @@ class _Builder:
             phase = max(phase, self._phases[number] + (function is not None))
             origins.append((None, number, function))
         edges = []
-        for one, (read_source, read_operator, function) in zip(node.inputs, origins, strict=True):
+        for one, columns, (read_source, read_operator, function) in zip(
+            node.inputs, node.columns, origins, strict=True
+        ):
             source, operator = read_source, read_operator
             if operator is not None and (function is not None or self._phases[operator] < phase):
                 # What crosses into a later job is written down in between, changed or not.
                 self._derived.append((operator, function or _unchanged))
                 source, operator = -len(self._derived), None
-            edges.append(
-                Edge(self._edges, source, operator, one.keys, one.time, only(one.schema, node.columns))
-            )
+            origin = one.stream.origin
+            recipe = origin.recipe if isinstance(origin, Source) else None
+            schema = only(one.schema, columns)
+            edges.append(Edge(self._edges, source, operator, one.keys, one.time, schema, recipe))
             self._edges += 1
         name = node.name
         if name is None:

@@ -101,7 +101,19 @@ def session(master: str = "local[2]", **conf: str) -> SparkSession:
     builder = SparkSession.builder.master(master).appName("sterna")
     for name, value in {**recommended_conf(), **conf}.items():
         builder = builder.config(name, value)
-    return builder.getOrCreate()
+    active = builder.getOrCreate()
+    for tell in _TOLD:
+        tell(active)
+    return active
+
+
+_TOLD: list[Callable[[SparkSession], None]] = []
+
+
+def on_session(tell: Callable[[SparkSession], None]) -> None:
+    """Has a function called with every session that ``session`` makes from now on."""
+    if tell not in _TOLD:
+        _TOLD.append(tell)
 
 
 @contextmanager

@@ -21,13 +21,16 @@ from sterna.operators.accumulators import Aggregate as Function
 from sterna.operators.aggregate import Aggregate
 from sterna.operators.base import Edge, Operator
 from sterna.operators.fold import Fold, TableWish
+from sterna.operators.joining import Join, Side, union_of
 from sterna.operators.state_machine import Pickled, StateMachine
 from sterna.schemas import arrow_schema, key_type_ok, of_frame
+from sterna.sources.recipe import Recipe
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from sterna.engine.spark import Functions
+    from sterna.operators.joining import Columns
     from sterna.query import Query
 
 
@@ -43,6 +46,23 @@ def read(df: DataFrame) -> Stream:
             "sterna.read needs a streaming DataFrame (spark.readStream...); this one is a batch"
         )
     return Stream(Source(df), of_frame(df))
+
+
+def unpack(df: DataFrame, column: str, schema: Any) -> Stream:
+    """Wraps a streaming DataFrame one of whose columns holds serialised record batches (``pa.RecordBatch.serialize``): the rows in these are the stream's.
+
+    Spark passes rows on one by one; bytes it passes on as they are, and the router reads them in place. Streams that are unpacked from several columns of one DataFrame
+    share its reading.
+    """
+    whole = read(df)
+    if column not in whole.schema.names:
+        raise InvalidInput(f"there is no column {column!r}; there are {whole.schema.names}")
+    if not pa.types.is_binary(whole.schema.field(column).type):
+        raise InvalidInput(
+            f"column {column!r} is of type {whole.schema.field(column).type}: only binary columns hold record batches"
+        )
+    recipe = Recipe((column,), arrow_schema(schema, df.sparkSession), arrow_schema(schema, df.sparkSession))
+    return Stream(Source(df, recipe), recipe.schema)
 
 
 class Stream:
@@ -66,10 +86,28 @@ class Stream:
         After a stateful operator it gets that operator's outputs of one epoch, and what follows it runs as a Spark job of its own.
         """
         if isinstance(self.origin, Source):
+            if self.origin.recipe is not None:
+                raise InvalidInput(
+                    "transform works on a DataFrame, and this stream's rows are made in the router: use map, or transform before unpack and map"
+                )
             return read(function(self.origin.frame))
         # Tried on no rows, to know what comes out.
         tried = function(self.spark.createDataFrame([], from_arrow_schema(self.schema)))
         return Stream(Transformed(self, function), of_frame(tried))
+
+    def map(self, function: Callable[[pa.Table], pa.Table]) -> Stream:
+        """Applies a stateless function of a ``pa.Table`` to parts of the stream in the router, before rows are hashed and sent: to filter, to add columns, to combine.
+
+        How rows are cut into parts must not matter: a function that combines them does so as far as it gets. It is tried on no rows, to know what comes out.
+        Only for the rows of sources.
+        """
+        if not isinstance(self.origin, Source):
+            raise InvalidInput(
+                "map is for the rows of a source; an operator's own function can do such things to its outputs, or use transform"
+            )
+        recipe = self.origin.recipe or Recipe(tuple(self.schema.names), self.schema)
+        mapped = recipe.then(function)
+        return Stream(Source(self.origin.frame, mapped), mapped.schema)
 
     def key_by(self, *columns: str, time: str | None = None) -> KeyedStream:
         """Says which columns state belongs to, and which column is event time.
@@ -147,7 +185,7 @@ class KeyedStream:
         def build(name: str, edges: tuple[Edge, ...]) -> Operator:
             return Aggregate(name, edges, dict(named))
 
-        return self._stateful("aggregate", (self,), build, columns)
+        return self._stateful("aggregate", (self,), build, (columns,))
 
     def state_machine(self, fold: Callable[..., Any], state: Any, output: Any) -> Stream:
         """The per-record operator: ``fold(key, record, state) -> (state, outputs)`` in plain Python."""
@@ -200,6 +238,56 @@ class KeyedStream:
 
         State is addressed by this stream's key names; ``later`` keeps only the key unless columns are named.
         """
+        return self._binary("binary", other, fold, tables, output, later, (None, None))
+
+    def join(
+        self, other: KeyedStream, left: Columns, right: Columns, keep: str | float | None = None
+    ) -> Stream:
+        """All pairs of rows of the two streams with equal keys, each put out once, in the epoch in which its second row comes; as in SQL, nulls match nothing.
+
+        Args:
+            other: the other stream, with keys of the same types.
+            left: the columns of this stream that are kept and put out after the keys: names, or a dict of new names to names.
+            right: those of the other.
+            keep: how long after its event time a row is kept, such as ``"12 hours"``; for ever by default.
+        """
+        sides = (
+            Side.of(self.schema, self.keys, self.time, left),
+            Side.of(other.schema, other.keys, other.time, right),
+        )
+        join = Join(*sides)
+        tables = {
+            "left": rows(sides[0].kept, join.time, keep),
+            "right": rows(sides[1].kept, join.time, keep),
+        }
+        needed = (sides[0].columns, sides[1].columns)
+        return self._binary("join", other, join, tables, join.output, None, needed)
+
+    def union(self, *others: KeyedStream) -> Stream:
+        """The rows of several streams with the same columns as one stream."""
+        for other in others:
+            if other.schema != self.schema or other.keys != self.keys:
+                raise InvalidInput(
+                    f"union needs streams with the same columns and keys: {self.schema.names} by {list(self.keys)} and "
+                    f"{other.schema.names} by {list(other.keys)} differ"
+                )
+        output = self.schema
+
+        def build(name: str, edges: tuple[Edge, ...]) -> Operator:
+            return Fold(name, edges, union_of, {}, output, pa.schema([]))
+
+        return self._stateful("union", (self, *others), build)
+
+    def _binary(
+        self,
+        kind: str,
+        other: KeyedStream,
+        fold: Callable[..., Any],
+        tables: Mapping[str, TableWish] | None,
+        output: Any,
+        later: Any,
+        columns: tuple[tuple[str, ...] | None, tuple[str, ...] | None],
+    ) -> Stream:
         mine = [self.schema.field(key).type for key in self.keys]
         theirs = [other.schema.field(key).type for key in other.keys]
         if mine != theirs:
@@ -211,21 +299,22 @@ class KeyedStream:
         def build(name: str, edges: tuple[Edge, ...]) -> Operator:
             return Fold(name, edges, fold, wishes, out, kept)
 
-        return self._stateful("binary", (self, other), build)
+        return self._stateful(kind, (self, other), build, columns)
 
     def _stateful(
         self,
         kind: str,
         inputs: tuple[KeyedStream, ...],
         build: Callable[[str, tuple[Edge, ...]], Operator],
-        columns: tuple[str, ...] | None = None,
+        columns: tuple[tuple[str, ...] | None, ...] | None = None,
     ) -> Stream:
+        wanted = columns or (None,) * len(inputs)
         edges = tuple(
-            Edge(number, 0, None, one.keys, one.time, only(one.schema, columns))
-            for number, one in enumerate(inputs)
+            Edge(number, 0, None, one.keys, one.time, only(one.schema, some))
+            for number, (one, some) in enumerate(zip(inputs, wanted, strict=True))
         )
         # Built once already here, so that what does not make sense is said at the user's line.
-        return Stream(Stateful(kind, inputs, build, None, columns), build(kind, edges).output)
+        return Stream(Stateful(kind, inputs, build, None, wanted), build(kind, edges).output)
 
     def _wishes(self, tables: Mapping[str, TableWish] | None) -> dict[str, TableWish]:
         out = {}

@@ -224,9 +224,7 @@ class Twin:
     def _scan(self, index: int, worker: int, spec: TableSpec) -> pa.Table:
         manifest = self.coordinator.last
         refs = manifest.state[self.flow.operators[index].name][worker].get(spec.name, [])
-        return Table(
-            spec, refs, self.cache, self.coordinator.live_horizons(manifest, index)[spec.name]
-        ).scan()
+        return Table(spec, refs, self.cache, self.coordinator.horizons(manifest, index)[spec.name]).scan()
 
     def close(self) -> None:
         """Lets another twin have the checkpoint."""
@@ -279,6 +277,10 @@ class Twin:
         """Rows as Spark hands them to the router."""
         columns: dict[str, Any] = {"_source": pa.array(np.full(table.num_rows, source, np.int32))}
         for _, edge in self.flow.readers(source):
+            if edge.recipe is not None:
+                for name in edge.columns:
+                    columns.setdefault(self.flow.wire_name(source, name), contiguous(table.column(name)))
+                continue
             keys = [normalise(contiguous(table.column(key))) for key in edge.keys]
             columns[hash_name(edge)] = pa.array(self._hashes(keys).view(np.int64))
             for item in edge.schema:

@@ -24,7 +24,7 @@ from sterna.bench import acknowledge, pauses
 from sterna.bench.acknowledge import Epoch
 from sterna.bench.latency import Histogram, Timeline
 from sterna.bench.observer import Observer
-from sterna.bench.openloop import Feeder, Records, Schedule
+from sterna.bench.openloop import Input, Schedule
 from sterna.bench.phases import Phase, Run
 from sterna.bench.rig import Say
 from sterna.bench.subjects import Subject
@@ -50,7 +50,7 @@ def run(
     phases: Sequence[Phase],
     *,
     rate: float,
-    records: Records,
+    records: Input,
     first: int = 0,
     every: float = 0.025,
     window: float = 5.0,
@@ -67,7 +67,7 @@ def run(
         folder: for the input (``input/``), the samples and the JVM's log.
         phases: what happens, in order, once the query is steady.
         rate: records a second.
-        records: what a record is.
+        records: what a record is, and how it comes.
         first: the number of the first record, where this is not the first run on its checkpoint.
         every: seconds of records in a file.
         window: seconds in which the latency must not change before the first phase.
@@ -81,15 +81,14 @@ def run(
         another run may begin.
     """
     source = os.path.join(folder, "input")
-    stream = records.stream(spark, source)
     schedule = Schedule(time.time() + LEAD_SECONDS, rate, first, every)
     moments: list[float] = []
     with Observer(
         os.path.join(folder, f"memory-{first}.jsonl"), gc_log(settings_folder or folder), sample
     ) as observer:
-        with Feeder(source, schedule) as feeder:
+        with records.fed(spark, source, schedule) as feeder:
             try:
-                subject.start(stream)
+                subject.start(feeder.stream)
                 under_way = Run(subject, lambda: feeder.alive)
                 watch(under_way)
                 under_way.until_steady(window)

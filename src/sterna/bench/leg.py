@@ -1,6 +1,7 @@
 """A migration as phases of a run: a quiet time, the move, and the time until records wait no longer than before it.
 
-A quarter of the state moves, as in §5 of the Megaphone paper: half of the bins of each worker of the first half go to the workers of the second half.
+A quarter of the state moves, as in §5 of the Megaphone paper: half of the bins of each worker of the first half go to the workers of the second half. In a dataflow of several operators it is that of
+the first one, which has most.
 Where they are there already, they go back, so that one run may follow another.
 
 ``paced`` is asked for 1.25 times the 99th percentile of what epochs took in the quiet time before. A migration that takes longer than it
@@ -81,6 +82,7 @@ class Leg:
     """One migration, and what is known of it afterwards.
 
     Attributes:
+        name: what its phases are called; as its strategy unless given.
         outcome: what the migration's handle says at the end.
         way: from home (``there``), or to it (``back``).
         limit: the latency that ``paced`` was asked for, in milliseconds.
@@ -88,8 +90,8 @@ class Leg:
         recovered: seconds until records waited no longer than before; ``None`` if that took too long.
     """
 
-    def __init__(self, strategy: str, course: Course) -> None:
-        self.strategy, self.course = strategy, course
+    def __init__(self, strategy: str, course: Course, name: str | None = None) -> None:
+        self.strategy, self.course, self.name = strategy, course, name or strategy
         self.outcome: dict[str, Any] = {}
         self.limit = 0.0
         self.way = ""
@@ -101,10 +103,10 @@ class Leg:
     def phases(self) -> list[Phase]:
         """What happens, in order."""
         return [
-            Phase(f"{self.strategy}: before", self._before),
-            Phase(f"{self.strategy}: lead", self.course.lead),
-            Phase(f"{self.strategy}: during", self._move),
-            Phase(f"{self.strategy}: after", self._after),
+            Phase(f"{self.name}: before", self._before),
+            Phase(f"{self.name}: lead", self.course.lead),
+            Phase(f"{self.name}: during", self._move),
+            Phase(f"{self.name}: after", self._after),
         ]
 
     def _before(self, run: Run) -> None:
@@ -123,10 +125,12 @@ class Leg:
 
     def _move(self, run: Run) -> None:
         query = _query(run)
-        now = query.configuration()
+        operator = _first(query)
+        now = query.configuration(operator)
         self._target = quarter(now)
         self.way = "there" if now == Configuration.initial(now.bins, now.workers) else "back"
-        handle = query.migrate(self._target, strategy_of(self.strategy, self.limit), cause="benchmark")
+        strategy = strategy_of(self.strategy, self.limit)
+        handle = query.migrate(self._target, strategy, operator=operator, cause="benchmark")
         try:
             self.outcome = handle.wait(self.course.longest)
         except SternaError:
@@ -137,10 +141,11 @@ class Leg:
 
     def _after(self, run: Run) -> None:
         began = time.time()
-        owners = _query(run).configuration().owners
+        query = _query(run)
+        owners = query.configuration(_first(query)).owners
         rest = {bin_: worker for bin_, worker in self._target.items() if owners[bin_] != worker}
         if rest:  # it took too long and was cancelled
-            _query(run).migrate(rest, cause="benchmark").wait(CANCEL_SECONDS)
+            query.migrate(rest, operator=_first(query), cause="benchmark").wait(CANCEL_SECONDS)
         with contextlib.suppress(TimeoutError):
             since = time.time() if rest else began
             run.until_usual(self._longest_wait, since=since, limit=self.course.settle)
@@ -156,6 +161,10 @@ def with_bins(count: int) -> Phase:
             _query(run).migrate(sterna.bins(count), cause="benchmark").wait(CANCEL_SECONDS)
 
     return Phase(f"{count} bins", action)
+
+
+def _first(query: sterna.Query) -> str:
+    return query.flow.operators[0].name
 
 
 def _subject(run: Run) -> SternaSubject:

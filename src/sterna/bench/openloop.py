@@ -17,6 +17,8 @@ from __future__ import annotations
 import os
 import signal
 from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Protocol
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -26,13 +28,46 @@ from sterna.bench.child import Child
 from sterna.bench.feeder import Schedule
 from sterna.bench.source import Keys
 
-__all__ = ["Feeder", "Records", "Schedule"]
+__all__ = ["Fed", "Feeder", "Input", "Records", "Schedule"]
 
 LISTING, MOST_FILES = "spark.sql.sources.parallelPartitionDiscovery.threshold", "100000"
 
 
+class Fed(Protocol):
+    """Records that come as a schedule says, while this context lasts."""
+
+    @property
+    def stream(self) -> DataFrame:
+        """The records."""
+
+    @property
+    def alive(self) -> bool:
+        """Whether they still come."""
+
+    def stop(self) -> int:
+        """Lets no more come; returns the first that did not."""
+
+    def __enter__(self) -> Any:
+        """Begins."""
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Ends, if it has not ended."""
+
+
+class Input(Protocol):
+    """What the harness can feed a system with."""
+
+    def fed(self, spark: SparkSession, folder: str, schedule: Schedule) -> Fed:
+        """The records of a schedule; files, if there are any, go into the folder."""
+
+
 class Feeder(Child):
     """The feeding process, from this side; stop it, or use it as a context."""
+
+    stream: DataFrame
+    """The records that it feeds, where somebody reads them."""
 
     def __init__(self, folder: str, schedule: Schedule, limit: float = 6 * 3600.0) -> None:
         self.schedule = schedule
@@ -78,6 +113,13 @@ class Records:
         if files is not None:
             reader = reader.option("maxFilesPerTrigger", files)
         return self.of(reader.text(folder))
+
+    def fed(self, spark: SparkSession, folder: str, schedule: Schedule) -> Feeder:
+        """See ``Input``: a process writes files."""
+        stream = self.stream(spark, folder)
+        feeder = Feeder(folder, schedule)
+        feeder.stream = stream
+        return feeder
 
     def of(self, lines: DataFrame) -> DataFrame:
         """The records of lines ``start,end``."""

@@ -72,13 +72,16 @@ class SternaSubject:
     def start(self, stream: DataFrame) -> None:
         """See ``Subject``."""
         acknowledge.keep_reports(stream.sparkSession)
+        self._sink = acknowledge.Noting(sterna.sinks.noop())
+        self.handle = self.flow(stream).start(sink=self._sink, **self._options)
+        self._sink.attach(self.handle)
+
+    def flow(self, stream: DataFrame) -> sterna.Stream:
+        """What is computed."""
         functions = {"n": sterna.count()}
         if "payload" in stream.columns:
             functions["payload"] = sterna.max("payload")
-        flow = sterna.read(stream).key_by("key").aggregate(**functions)
-        self._sink = acknowledge.Noting(sterna.sinks.noop())
-        self.handle = flow.start(sink=self._sink, **self._options)
-        self._sink.attach(self.handle)
+        return sterna.read(stream).key_by("key").aggregate(**functions)
 
     def drain(self) -> None:
         """See ``Subject``."""

@@ -60,8 +60,8 @@ def figures(
     leg: Leg, phases: dict[str, Any], result: dict[str, Any], milliseconds: dict[int, float]
 ) -> dict[str, Any]:
     """What is reported of one migration; see the module's docstring."""
-    quiet = phases[f"{leg.strategy}: before"]
-    moving = [phases[f"{leg.strategy}: lead"], phases[f"{leg.strategy}: during"]]
+    quiet = phases[f"{leg.name}: before"]
+    moving = [phases[f"{leg.name}: lead"], phases[f"{leg.name}: during"]]
     before, during = latencies([quiet]), latencies(moving)
     outcome = leg.outcome
     first, last = outcome["started_epoch"], outcome["ended_epoch"]
@@ -74,7 +74,7 @@ def figures(
         "way": leg.way,
         "before": before,
         "during": during,
-        "after": latencies([phases[f"{leg.strategy}: after"]]),
+        "after": latencies([phases[f"{leg.name}: after"]]),
         **compared(before, during),
         "second": moving[1]["second"],
         "seconds": round(outcome["ended"] - outcome["started"], 3),

@@ -34,7 +34,10 @@ class Combiner:
         self._native = {
             number
             for number, operator in self._edges.items()
-            if len(sources) == 1 and operator.edges[0].time is None and _native(operator, ansi)
+            if len(sources) == 1
+            and operator.edges[0].time is None
+            and operator.edges[0].recipe is None
+            and _native(operator, ansi)
         }
         self._choice = Combining()
         self._since = 0

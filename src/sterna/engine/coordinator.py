@@ -254,14 +254,9 @@ class Coordinator:
             )
         return plans
 
-    def horizons(self, decision: Decision, index: int) -> dict[str, int | None]:
-        """For each table of an operator the event time before which its rows have expired in an epoch."""
-        # What the frontier had passed before this epoch has been handed back already.
-        return frontiers.horizons(self.flow, index, decision.watermarks, self.last.watermarks)
-
-    def live_horizons(self, manifest: Manifest, index: int) -> dict[str, int | None]:
-        """The same after an epoch, for those who read its state."""
-        return frontiers.horizons(self.flow, index, manifest.watermarks, manifest.watermarks)
+    def horizons(self, manifest: Manifest, index: int) -> dict[str, int | None]:
+        """For each table of an operator the event time before which its rows have expired, for the epoch after a manifest's, and for those who read its state."""
+        return frontiers.horizons(self.flow, index, manifest.watermarks)
 
     def previous_frontier(self, index: int) -> int | None:
         """The event-time frontier of an operator at the last committed epoch."""

@@ -80,7 +80,7 @@ def build_tasks(
     """The tasks of an epoch from its decision and plans."""
     flow = coordinator.flow
     configurations = tuple(decision.configurations[operator.name] for operator in flow.operators)
-    horizons = tuple(coordinator.horizons(decision, index) for index in range(len(flow.operators)))
+    horizons = tuple(coordinator.horizons(coordinator.last, index) for index in range(len(flow.operators)))
     late = coordinator.late
     routing = Routing(
         decision.epoch,

@@ -19,24 +19,18 @@ def frontier(flow: Dataflow, index: int, marks: Marks) -> int | None:
     return marks[min(flow.depth(index), len(marks) - 1)]
 
 
-def horizons(flow: Dataflow, index: int, marks: Marks, handed: Marks) -> dict[str, int | None]:
+def horizons(flow: Dataflow, index: int, handed: Marks) -> dict[str, int | None]:
     """For each table of an operator the event time before which its rows have expired.
 
-    Args:
-        flow: the dataflow.
-        index: the operator.
-        marks: the watermarks that rows expire by.
-        handed: the watermarks up to which notifications have been handed back.
+    Rows expire by the watermarks up to which notifications have been handed back (``handed``), so that one that is due now still finds the rows that were there at its time,
+    however far the watermark has jumped.
     """
-    operator = flow.operators[index]
-    now, done = frontier(flow, index, marks), frontier(flow, index, handed)
+    operator, done = flow.operators[index], frontier(flow, index, handed)
     out: dict[str, int | None] = {}
     for spec in operator.tables:
-        keep = operator.keep(spec.name)
-        if spec.name == LATER:
-            out[LATER] = None if done is None else done + 1
-        else:
-            out[spec.name] = None if keep is None or now is None else now - keep
+        keep = 0 if spec.name == LATER else operator.keep(spec.name)
+        first = done if spec.name != LATER or done is None else done + 1
+        out[spec.name] = None if keep is None or first is None else first - keep
     return out
 
 

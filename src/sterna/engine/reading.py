@@ -54,6 +54,6 @@ def state_frame(
     workers = manifest.state.get(operator, {})
     refs = [tables.get(spec.name, []) for _, tables in sorted(workers.items())] or [[]]
     schema = from_arrow_schema(pa.schema([*spec.keys, *spec.values]))
-    horizon = coordinator.live_horizons(manifest, flow.index(operator))[spec.name]
+    horizon = coordinator.horizons(manifest, flow.index(operator))[spec.name]
     reader = _Reader(coordinator.store, local, spec, refs, horizon)
     return spark.range(0, len(refs), 1, len(refs)).mapInArrow(reader, schema)

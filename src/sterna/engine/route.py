@@ -1,6 +1,7 @@
 """Route (F): splits each batch of source rows by the configuration at this epoch into one chunk for each worker.
 
-In: batches of one source partition, with a hash column for each edge (``_hash0`` …) and the source's columns under their wire names.
+In: batches of one source partition, with a hash column for each edge (``_hash0`` …) and the source's columns under their wire names. The rows of an edge with a
+recipe are made here, and hashed here.
 Out: messages with rows (or accumulators, where combining pays), addressed to the slots of their workers, and one with statistics; the first
 partition greets every worker, so that one without input applies the epoch too. Late rows are counted, and dropped or sent along for the late output. Fails only if a batch does not have the expected columns, which is a bug.
 """
@@ -19,6 +20,7 @@ from sterna.configuration import Configuration
 from sterna.dataflow import Dataflow
 from sterna.engine.messages import COMBINED, HELLO, LATE, ROWS, STATS, Message, json_body
 from sterna.operators.base import NEVER, Edge, Rows, hash_name, microseconds
+from sterna.sources.recipe import Recipe
 
 COUNTED = "_rows"
 """Where Spark has combined rows: how many each combined row stands for."""
@@ -72,8 +74,7 @@ def route(
         source = (batch.column("_source")[0].as_py() or 0) if "_source" in batch.schema.names else 0
         real = source < flow.sources
         if real and first == 0:
-            combined = COUNTED in batch.schema.names
-            seen.rows += batch.column(COUNTED).sum().as_py() if combined else batch.num_rows
+            seen.rows += _count(batch, source, flow)
         for operator, edge in flow.readers(source):
             if task.members is not None and operator not in task.members:
                 continue
@@ -132,7 +133,25 @@ def split(rows: Rows, configuration: Configuration) -> Iterator[tuple[int, Rows]
         yield int(worker), gathered.slice(int(stops[worker] - counts[worker]), int(stops[worker]))
 
 
+def _count(batch: pa.RecordBatch, source: int, flow: Dataflow) -> int:
+    """How many rows of the source a batch stands for."""
+    if COUNTED in batch.schema.names:
+        return int(batch.column(COUNTED).sum().as_py())
+    edges = [edge for _, edge in flow.readers(source)]
+    packed = {edge.recipe.columns: edge.recipe for edge in edges if edge.recipe and edge.recipe.packed}
+    plain = batch.num_rows if any(edge.recipe is None or not edge.recipe.packed for edge in edges) else 0
+    return plain + sum(recipe.count(_given(batch, source, recipe, flow)) for recipe in packed.values())
+
+
+def _given(batch: pa.RecordBatch, source: int, recipe: Recipe, flow: Dataflow) -> pa.RecordBatch:
+    """The source's columns that a recipe reads, under their own names."""
+    columns = [batch.column(flow.wire_name(source, name)) for name in recipe.columns]
+    return pa.RecordBatch.from_arrays(columns, names=list(recipe.columns))
+
+
 def _rows(batch: pa.RecordBatch, source: int, edge: Edge, task: Routing, flow: Dataflow) -> Rows:
+    if edge.recipe is not None:
+        return edge.rows(edge.recipe.rows(_given(batch, source, edge.recipe, flow)))
     hashes = batch.column(hash_name(edge)).to_numpy(zero_copy_only=False).view(np.uint64)
     schema = edge.schema
     if edge.number in task.native:

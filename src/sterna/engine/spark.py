@@ -278,8 +278,9 @@ def settings_kept(spark: SparkSession) -> Iterator[None]:
 
 
 def source_columns(frame: DataFrame, source: int, flow: Dataflow) -> list[Column]:
-    """The columns of a source that its readers need, under their wire names, keys normalised, and a hash for each edge."""
-    keys = {key for _, edge in flow.readers(source) for key in edge.keys}
+    """The columns of a source that its readers need, under their wire names, keys normalised, and a hash for each edge whose rows they are."""
+    plain = [edge for _, edge in flow.readers(source) if edge.recipe is None]
+    keys = {key for edge in plain for key in edge.keys}
     columns = {}
     for name in flow.needed(source):
         column = F.col("`" + name.replace("`", "``") + "`")
@@ -288,10 +289,7 @@ def source_columns(frame: DataFrame, source: int, flow: Dataflow) -> list[Column
             zero = F.lit(0.0).cast(kind)
             column = F.when(F.isnan(column), F.lit(float("nan")).cast(kind)).otherwise(column + zero)
         columns[name] = column
-    hashes = [
-        F.xxhash64(*[columns[key] for key in edge.keys]).alias(hash_name(edge))
-        for _, edge in flow.readers(source)
-    ]
+    hashes = [F.xxhash64(*[columns[key] for key in edge.keys]).alias(hash_name(edge)) for edge in plain]
     return [*hashes, *(column.alias(flow.wire_name(source, name)) for name, column in columns.items())]
 
 

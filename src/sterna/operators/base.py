@@ -18,6 +18,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from sterna.hashing import hash_keys, normalise
+from sterna.sources.recipe import Recipe
 from sterna.state.tables import Table, TableSpec
 
 LATER = "later"
@@ -44,6 +45,7 @@ class Edge:
         keys: names of the key columns.
         time: name of the event-time column, or ``None``.
         schema: the columns that travel, keys included.
+        recipe: how the router makes the rows of what the source has; ``None`` if they are the source's own.
     """
 
     number: int
@@ -52,6 +54,12 @@ class Edge:
     keys: tuple[str, ...]
     time: str | None
     schema: pa.Schema
+    recipe: Recipe | None = None
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns of the source that the router needs."""
+        return list(self.schema.names if self.recipe is None else self.recipe.columns)
 
     @property
     def wire(self) -> pa.Schema:

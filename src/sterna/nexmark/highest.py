@@ -1,0 +1,84 @@
+"""The highest rate that a query keeps up with while records wait no longer than a given time.
+
+Method. Epochs of a fixed number of events run back to back. A record that comes at a steady rate waits for the end of the epoch that is under way, and then for its own: two epochs at
+the most. So an epoch may take half of the given time, and its size is corrected from one try to the next until it does. Every try begins with no state, at the event rate that
+the last one reached, so that windows hold what they would hold. Open loops leave a tenth for what varies.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import statistics
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sterna.bench.acknowledge import Epoch
+from sterna.bench.phases import Run
+from sterna.bench.rig import Say
+from sterna.bench.subjects import Subject
+from sterna.nexmark.feeding import Auctions
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+SHARE = 0.9
+CLOSE = 0.15
+
+
+@dataclass(frozen=True)
+class Search:
+    """How it is searched.
+
+    Attributes:
+        latency: how long records may wait, in seconds.
+        first: events a second of the first try.
+        tries: how many there are at most.
+        warm: seconds of each that do not count.
+        seconds: seconds of each that do.
+    """
+
+    latency: float = 2.0
+    first: float = 200_000.0
+    tries: int = 4
+    warm: float = 10.0
+    seconds: float = 10.0
+
+
+def highest(
+    spark: SparkSession,
+    start: Callable[[str], Subject],
+    events: Auctions,
+    folder: str,
+    search: Search,
+    say: Say,
+) -> float:
+    """Events a second; ``start`` makes the system with a new checkpoint, which is given."""
+    wanted, rate = search.latency / 2, search.first
+    for number in range(search.tries):
+        size = max(1_000, int(rate * wanted))
+        subject = start(os.path.join(folder, f"try-{number}"))
+        subject.start(events.frame(spark, rate=0, eventRate=rate, perEpoch=size))
+        try:
+            run = Run(subject)
+            run.sleep(search.warm + search.seconds)
+        finally:
+            subject.stop()
+        took = _epoch_seconds(subject.epochs(lambda _: 0), search)
+        say(f"{subject.name}: {size:,} events an epoch take {took:.2f} s")
+        rate = size / took
+        if abs(took - wanted) <= CLOSE * wanted:
+            break
+    return rate * SHARE
+
+
+def _epoch_seconds(epochs: list[Epoch], search: Search) -> float:
+    """What an epoch takes, from the end of one to the end of the next."""
+    ends = [epoch.at for epoch in epochs if epoch.end > epoch.first]
+    late = [end for end in ends if end >= ends[0] + search.warm] if ends else []
+    if len(late) < 2:
+        late = ends[-3:]  # epochs are long: what there is
+    if len(late) < 2:
+        raise TimeoutError(f"fewer than two epochs ended in {search.warm + search.seconds:.0f} s")
+    return statistics.mean(b - a for a, b in itertools.pairwise(late))

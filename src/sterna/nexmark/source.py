@@ -1,0 +1,222 @@
+"""NEXMark as a Spark streaming source: ``spark.readStream.format("nexmark").option("rate", 100_000).load()``.
+
+Known to a session after ``register(spark)``; importing ``sterna.nexmark`` does so for the active one, and for those that ``sterna.session`` makes later. An offset is the
+number of the next event, so every epoch can be read again and is the same.
+
+Options:
+    rate: events a second; event ``n`` is due ``n / rate`` seconds after ``begin``, whatever the reader does. 0: as many as ``perEpoch`` says, at once.
+    begin: seconds since 1970 at which event 0 is due. Unless given, a query that starts or goes on has no backlog.
+    events: how many there are in all; the stream then stays silent.
+    until: a file of the driver's machine; once it is there, it tells how many there are in all.
+    eventRate: events for each second of event time, where that is not ``rate``.
+    perEpoch: at most so many events an epoch.
+    partitions: into how many tasks an epoch is cut.
+    packed: ``true`` for chunks of events as Arrow bytes, which Sterna's router reads (see ``streams``), in place of rows.
+    kinds: which kinds of events to make, such as ``auction,bid``; the numbers of the others stay free.
+    seed, base, dilation, inFlight, disorder: see ``generator.Shape``.
+
+A row has ``kind`` (person, auction or bid), ``dateTime``, and a struct for each kind, of which one is not null. Options that are unknown or
+can't be are refused when the stream is made.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import SparkSession
+from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
+from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.types import StructType
+
+from sterna.errors import InvalidInput
+from sterna.nexmark.generator import SCHEMAS, Shape, generate, kind_of
+from sterna.nexmark.packing import PACKED, ROWS, packed, rows
+from sterna.session import on_session
+
+CHUNK = 50_000
+"""Events that are made at once: they fit a processor's cache."""
+
+NAMES = [
+    "rate",
+    "begin",
+    "events",
+    "until",
+    "eventRate",
+    "perEpoch",
+    "partitions",
+    "packed",
+    "kinds",
+    "seed",
+    "base",
+    "dilation",
+    "inFlight",
+    "disorder",
+]
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a stream was asked to be; see the module's docstring."""
+
+    shape: Shape
+    rate: float
+    begin: float | None
+    events: int | None
+    per_epoch: int | None
+    partitions: int
+    packed: bool
+    kinds: tuple[str, ...] = tuple(SCHEMAS)
+    until: str | None = None
+
+    @classmethod
+    def parse(cls, given: Mapping[str, str]) -> Options:
+        """From the options of a reader, whose names Spark does not keep in their case."""
+        low = {name.lower(): value for name, value in given.items()}
+        unknown = sorted(set(low) - {name.lower() for name in NAMES} - {"path"})
+        if unknown:
+            raise InvalidInput(f"nexmark has no option {unknown[0]!r}; there are {', '.join(NAMES)}")
+
+        def number(name: str, usual: float, least: float) -> float:
+            text = low.get(name.lower())
+            try:
+                value = usual if text is None else float(text)
+            except ValueError:
+                raise InvalidInput(f"nexmark's option {name} is {text!r}: it must be a number") from None
+            if not value >= least:
+                raise InvalidInput(f"nexmark's option {name} is {text}: it must be at least {least:g}")
+            return value
+
+        def count(name: str) -> int | None:
+            return int(number(name, 1, 1)) if name.lower() in low else None
+
+        rate = number("rate", 10_000, 0)
+        per_epoch = count("perEpoch")
+        if not rate and per_epoch is None:
+            raise InvalidInput("nexmark with rate 0 needs perEpoch: how many events an epoch has")
+        flag = low.get("packed", "false").lower()
+        if flag not in ("true", "false"):
+            raise InvalidInput(f"nexmark's option packed is {flag!r}: it must be true or false")
+        shape = Shape(
+            rate=number("eventRate", rate or 10_000.0, 1e-9),
+            seed=int(number("seed", 0, 0)),
+            base=int(number("base", Shape.base, 0)),
+            dilation=number("dilation", 1, 1e-9),
+            in_flight=int(number("inFlight", 100, 1)),
+            disorder=int(number("disorder", 1, 1)),
+        )
+        begin = number("begin", 0, 0) if "begin" in low else None
+        kinds = tuple(kind.strip() for kind in low.get("kinds", ",".join(SCHEMAS)).split(","))
+        for kind in kinds:
+            if kind not in SCHEMAS:
+                raise InvalidInput(f"nexmark's option kinds names {kind!r}; there are {', '.join(SCHEMAS)}")
+        return cls(
+            shape=shape,
+            rate=rate,
+            begin=begin,
+            events=count("events"),
+            per_epoch=per_epoch,
+            partitions=count("partitions") or 2,
+            packed=flag == "true",
+            kinds=kinds,
+            until=low.get("until"),
+        )
+
+
+class Nexmark(DataSource):
+    """See the module's docstring."""
+
+    @classmethod
+    def name(cls) -> str:
+        """What ``format`` takes."""
+        return "nexmark"
+
+    def schema(self) -> StructType:
+        """Rows, or packed events."""
+        return from_arrow_schema(PACKED if Options.parse(self.options).packed else ROWS)
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: ARG002, N802 - Spark's name
+        """The stream."""
+        return Reader(Options.parse(self.options))
+
+
+@dataclass(frozen=True)
+class Range(InputPartition):
+    """The events of one task."""
+
+    start: int
+    stop: int
+
+
+class Reader(DataSourceStreamReader):
+    """The stream; offsets are ``{"event": n}``."""
+
+    def __init__(self, options: Options) -> None:
+        self._options = options
+        self._begin = options.begin
+        self._seen = 0
+
+    def initialOffset(self) -> dict[str, int]:  # noqa: N802 - Spark's name
+        """The first event."""
+        return {"event": 0}
+
+    def latestOffset(self, start: dict[str, int] | None = None, limit: Any = None) -> dict[str, int]:  # noqa: ARG002, N802
+        """The events that are due; before Spark 4.2 it does not say where the stream is."""
+        at = self._seen if start is None else int(start["event"])
+        options = self._options
+        if options.rate:
+            if self._begin is None:
+                self._begin = time.time() - at / options.rate
+            due = int((time.time() - self._begin) * options.rate)
+        else:
+            due = at + (options.per_epoch or 0)
+        if options.per_epoch is not None:
+            due = min(due, at + options.per_epoch)
+        if options.events is not None:
+            due = min(due, options.events)
+        if options.until is not None and os.path.exists(options.until):
+            due = min(due, int(Path(options.until).read_text(encoding="ascii")))
+        return {"event": max(at, due)}
+
+    def partitions(self, start: dict[str, int], end: dict[str, int]) -> list[Range]:
+        """Ranges of about the same size."""
+        first, last = int(start["event"]), int(end["event"])
+        self._seen = max(self._seen, last)
+        cuts = [
+            first + (last - first) * i // self._options.partitions
+            for i in range(self._options.partitions + 1)
+        ]
+        return [Range(a, b) for a, b in itertools.pairwise(cuts) if a < b]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """The events of a range."""
+        assert isinstance(partition, Range)
+        options = self._options
+        for start in range(partition.start, partition.stop, CHUNK):
+            stop = min(start + CHUNK, partition.stop)
+            events = generate(options.shape, start, stop, options.kinds)
+            if options.packed:
+                yield packed(events)
+                continue
+            numbers = np.arange(start, stop)
+            codes = [code for code, kind in enumerate(SCHEMAS) if kind in options.kinds]
+            yield rows(numbers[np.isin(kind_of(numbers), codes)], events)
+
+    def commit(self, end: dict[str, int]) -> None:
+        """Nothing to let go of."""
+
+
+def register(spark: SparkSession | None = None) -> None:
+    """Makes ``format("nexmark")`` known to a session; unless given to the active one, and to those that ``sterna.session`` makes. Again does no harm."""
+    if spark is None:
+        on_session(register)
+        spark = SparkSession.getActiveSession()
+    if spark is not None:
+        spark.dataSource.register(Nexmark)

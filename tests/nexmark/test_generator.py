@@ -1,0 +1,133 @@
+"""Events are what the benchmark's definition says, whichever way they are asked for."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sterna.errors import InvalidInput
+from sterna.nexmark import AUCTION, BID, PERSON, Shape, generate
+from sterna.nexmark.generator import kind_of, last_auction
+from sterna.nexmark.packing import packed, rows
+
+MANY = generate(Shape(), 0, 200_000)
+
+
+def ints(batch, name):
+    return batch.column(name).cast(pa.int64()).to_numpy()
+
+
+@given(st.integers(0, 10**12), st.integers(0, 400), st.integers(0, 400), st.integers(0, 5))
+def test_any_range_can_be_made_again_in_parts(start, first, second, seed):
+    shape = Shape(seed=seed, disorder=7)
+    all_of_it = generate(shape, start, start + first + second).batches
+    parts = (
+        generate(shape, start, start + first).batches,
+        generate(shape, start + first, start + first + second).batches,
+    )
+    for whole, *halves in zip(all_of_it, *parts, strict=True):
+        assert pa.concat_batches(halves).equals(whole)
+
+
+def test_of_fifty_events_one_is_a_person_and_three_are_auctions():
+    assert [batch.num_rows for batch in MANY.batches] == [4_000, 12_000, 184_000]
+    assert [batch.schema for batch in MANY.batches] == [PERSON, AUCTION, BID]
+    assert kind_of(np.arange(54)).tolist() == [0, 1, 1, 1] + [2] * 46 + [0, 1, 1, 1]
+
+
+def test_ids_are_consecutive_from_1000():
+    assert ints(MANY.persons, "id").tolist() == list(range(1000, 5_000))
+    assert ints(MANY.auctions, "id").tolist() == list(range(1000, 13_000))
+
+
+def test_bids_are_on_auctions_that_are_open_or_about_to_come():
+    numbers = np.arange(200_000)
+    last = last_auction(numbers[numbers % 50 >= 4]) + 1000
+    auction = ints(MANY.bids, "auction")
+    assert (auction <= last + 10).all()
+    assert (auction >= np.maximum(last - 199, 1000)).all()
+    hot = auction % 100 == 0
+    assert 0.45 < hot.mean() < 0.56
+
+
+def test_sellers_and_bidders_are_persons_three_of_four_times_hot_ones():
+    newest = 1000 + np.arange(200_000) // 50
+    kind = kind_of(np.arange(200_000))
+    for batch, name, code, rest in ((MANY.auctions, "seller", 1, 0), (MANY.bids, "bidder", 2, 1)):
+        person = ints(batch, name)
+        assert (person >= 1000).all()
+        assert (person <= newest[kind == code] + 10).all()
+        assert 0.7 < (person % 100 == rest).mean() < 0.8
+
+
+def test_prices_are_spread_evenly_by_their_logarithm():
+    logs = np.log10(ints(MANY.bids, "price") / 100)
+    assert logs.min() >= 0
+    assert logs.max() <= 6
+    counts = np.histogram(logs, bins=6, range=(0, 6))[0] / len(logs)
+    assert np.abs(counts - 1 / 6).max() < 0.01
+
+
+def test_auctions_expire_after_they_begin_and_as_many_are_open_as_was_asked_for():
+    begin, end = ints(MANY.auctions, "dateTime"), ints(MANY.auctions, "expires")
+    assert (end > begin).all()
+    at = begin[len(begin) // 2]
+    assert 70 < ((begin <= at) & (end > at)).sum() < 130
+    assert (ints(MANY.auctions, "reserve") > ints(MANY.auctions, "initialBid")).all()
+    assert set(MANY.auctions.column("category").to_pylist()) == {10, 11, 12, 13, 14}
+
+
+def test_time_follows_the_rate_and_the_dilation():
+    shape = Shape(rate=1000.0, dilation=60.0, base=0)
+    assert shape.times(np.array([0, 1, 1000])).tolist() == [0, 60_000, 60_000_000]
+
+
+def test_out_of_order_events_stay_within_their_group():
+    times = Shape(rate=1e6, base=0, disorder=10).times(np.arange(30))
+    assert sorted(times.tolist()) == list(range(30))
+    assert times.tolist() != list(range(30))
+    assert (np.sort(times[:10]) == np.arange(10)).all()
+
+
+def test_another_seed_gives_other_events_with_the_same_ids():
+    other = generate(Shape(seed=1), 0, 200_000)
+    assert other.persons.column("id").equals(MANY.persons.column("id"))
+    assert not other.bids.column("price").equals(MANY.bids.column("price"))
+
+
+def test_records_are_about_as_large_as_rhinos():
+    for batch, size in zip(MANY.batches, (206, 269, 32), strict=True):
+        assert batch.nbytes / batch.num_rows == pytest.approx(size, rel=0.2)
+
+
+def test_packed_events_are_read_back_in_place():
+    row = packed(MANY)
+    assert row.num_rows == 1
+    for name, batch in zip(row.schema.names, MANY.batches, strict=True):
+        assert pa.ipc.read_record_batch(row.column(name)[0].as_buffer(), batch.schema).equals(batch)
+
+
+def test_a_kind_that_is_not_asked_for_is_not_there():
+    bids = generate(Shape(), 0, 100, kinds=["bid"])
+    assert [batch.num_rows for batch in bids.batches] == [0, 0, 92]
+    assert packed(bids).column("person").null_count == 1
+
+
+def test_rows_are_in_the_order_of_events():
+    numbers = np.arange(100, 200)
+    table = rows(numbers, generate(Shape(), 100, 200))
+    assert table.column("kind").to_pylist()[:5] == ["person", "auction", "auction", "auction", "bid"]
+    assert pc.all(pc.greater_equal(table.column("dateTime")[1:], table.column("dateTime")[:-1])).as_py()
+    assert table.column("bid").null_count == 8
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"rate": 0}, {"rate": float("nan")}, {"dilation": -1}, {"in_flight": 0}, {"disorder": 0}]
+)
+def test_a_shape_that_can_not_be_is_refused(wrong):
+    with pytest.raises(InvalidInput):
+        Shape(**wrong)

@@ -1,0 +1,125 @@
+"""``spark.readStream.format("nexmark")`` on a real Spark."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+import sterna
+from nexmark import reference
+from nexmark.events import USUAL, whole
+from sterna import nexmark
+from sterna.errors import InvalidInput
+from sterna.nexmark import Shape, generate
+from sterna.nexmark.queries import QUERIES
+from sterna.nexmark.source import Nexmark, Options, Reader
+
+
+def frame(spark, **options):
+    nexmark.register(spark)
+    reader = spark.readStream.format("nexmark")
+    for name, value in options.items():
+        reader = reader.option(name, str(value))
+    return reader.load()
+
+
+def test_rows_are_the_events(spark, tmp_path):
+    events = frame(spark, rate=0, perEpoch=400, events=1_000, eventRate=1000, seed=3, partitions=3)
+    rows = []
+    query = (
+        events.select("kind", "bid.*")
+        .writeStream.foreachBatch(lambda df, epoch: rows.append((epoch, df.toArrow())))
+        .option("checkpointLocation", str(tmp_path / "checkpoint"))
+        .start()
+    )
+    query.processAllAvailable()
+    query.stop()
+    sizes = [table.num_rows for _, table in rows if table.num_rows]
+    assert sizes == [400, 400, 200]
+    found = pa.concat_tables([table for _, table in rows])
+    bids = found.filter(pa.compute.equal(found["kind"], "bid"))
+    wanted = generate(Shape(rate=1000.0, seed=3), 0, 1_000).bids
+    assert bids["price"].to_pylist() == wanted["price"].to_pylist()
+    assert bids["dateTime"].cast(pa.int64()).to_pylist() == wanted["dateTime"].cast(pa.int64()).to_pylist()
+
+
+@pytest.mark.parametrize("packed", ["true", "false"])
+def test_a_query_goes_on_where_it_was(spark, tmp_path, packed):
+    sink = sterna.sinks.memory()
+
+    def run(events):
+        stream = nexmark.streams(
+            frame(spark, rate=0, perEpoch=2_000, events=events, eventRate=1000, packed=packed)
+        )
+        query = QUERIES["q3"](stream).start(sink=sink, checkpoint=str(tmp_path / "c"), bins=16, workers=2)
+        query.process_all_available(60)
+        if events > 4_000:
+            query.migrate(sterna.rescale(3)).wait(60)
+        status = query.status()
+        query.stop()
+        return status
+
+    # Of packed events only those are opened that somebody reads: persons and auctions.
+    assert run(4_000)["rows"] == (4_000 if packed == "false" else 320)
+    run(6_000)
+    rows = [tuple(row.values()) for row in sink.table().to_pylist()]
+    assert reference.comparable(rows) == reference.answer("q3", *whole(USUAL, 6_000))
+
+
+def test_events_are_due_as_the_rate_says(monkeypatch):
+    now = [100.0]
+    monkeypatch.setattr("sterna.nexmark.source.time.time", lambda: now[0])
+    reader = Reader(Options.parse({"rate": "1000", "begin": "90", "perEpoch": "4000"}))
+    assert reader.latestOffset({"event": 0}) == {"event": 4_000}
+    assert reader.latestOffset({"event": 8_000}) == {"event": 10_000}
+    now[0] = 101.0
+    assert reader.latestOffset({"event": 10_000}) == {"event": 11_000}
+
+
+def test_without_a_beginning_nothing_is_overdue(monkeypatch):
+    now = [100.0]
+    monkeypatch.setattr("sterna.nexmark.source.time.time", lambda: now[0])
+    reader = Reader(Options.parse({"rate": "1000"}))
+    assert reader.latestOffset({"event": 5_000}) == {"event": 5_000}
+    now[0] = 100.5
+    assert reader.latestOffset({"event": 5_000}) == {"event": 5_500}
+
+
+def test_a_file_can_say_that_the_stream_has_ended(tmp_path):
+    until = tmp_path / "until"
+    reader = Reader(Options.parse({"rate": "1000", "begin": "0", "until": str(until)}))
+    assert reader.latestOffset({"event": 0})["event"] > 10**9
+    until.write_text("77")
+    assert reader.latestOffset({"event": 50}) == {"event": 77}
+    assert reader.latestOffset({"event": 77}) == {"event": 77}
+
+
+def test_an_epoch_is_cut_into_partitions_that_are_all_of_it():
+    reader = Reader(Options.parse({"partitions": "3"}))
+    cuts = [(part.start, part.stop) for part in reader.partitions({"event": 10}, {"event": 21})]
+    assert cuts == [(10, 13), (13, 17), (17, 21)]
+    assert reader.partitions({"event": 10}, {"event": 10}) == []
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"speed": "3"}, "no option 'speed'"),
+        ({"rate": "fast"}, "must be a number"),
+        ({"rate": "-1"}, "at least 0"),
+        ({"rate": "0"}, "needs perEpoch"),
+        ({"packed": "yes"}, "true or false"),
+        ({"kinds": "bid,lot"}, "'lot'"),
+        ({"partitions": "0"}, "at least 1"),
+        ({"dilation": "0"}, "dilation"),
+    ],
+)
+def test_options_that_can_not_be_are_refused(options, says):
+    with pytest.raises(InvalidInput, match=says):
+        Nexmark(options).schema()
+
+
+def test_streams_need_the_source_as_it_is(spark):
+    rates = spark.readStream.format("rate").load()
+    with pytest.raises(InvalidInput, match="format\\('nexmark'\\)"):
+        nexmark.streams(rates)

@@ -1,0 +1,122 @@
+"""``map`` and ``unpack``: rows that the router makes, hashes and sends."""
+
+from __future__ import annotations
+
+import datetime as dt
+from decimal import Decimal
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+
+import sterna
+from sterna.errors import FoldError, InvalidInput
+
+SCHEMA = pa.schema([("key", pa.string()), ("n", pa.int64())])
+
+
+def packed(*rows):
+    """Rows (key, n) as bytes."""
+    columns = [pa.array([row[i] for row in rows], item.type) for i, item in enumerate(SCHEMA)]
+    return pa.RecordBatch.from_arrays(columns, schema=SCHEMA).serialize().to_pybytes()
+
+
+def counted(rows):
+    return sorted((row["key"], row["n"]) for row in rows)
+
+
+def test_packed_rows_are_rows(feed, run, start):
+    source = feed("data binary").add(packed(("a", 1), ("b", 2)), packed(("a", 3))).add(None)
+    stream = sterna.unpack(source.stream(2), "data", SCHEMA).key_by("key").aggregate(n=sterna.sum("n"))
+    assert counted(run(stream)) == [("a", 4), ("b", 2)]
+
+
+def test_a_function_filters_and_adds_columns(feed, run):
+    source = feed("key string, n long").add(("a", 1), ("b", 2), ("a", 5))
+
+    def doubled(rows):
+        return rows.filter(pc.greater(rows["n"], 1)).append_column(
+            "twice", pc.multiply(rows.filter(pc.greater(rows["n"], 1))["n"], 2)
+        )
+
+    stream = sterna.read(source.stream()).map(doubled).key_by("key").aggregate(n=sterna.sum("twice"))
+    assert counted(run(stream)) == [("a", 10), ("b", 4)]
+
+
+def test_mapped_rows_and_plain_ones_of_one_source_are_read_once(feed, run):
+    source = feed("key string, n long").add(("a", 1), ("b", 2)).stream()
+    low = sterna.read(source).map(lambda rows: rows.filter(pc.less(rows["n"], 2))).key_by("key")
+    joined = sterna.read(source).key_by("key").join(low, left={"whole": "n"}, right={"low": "n"})
+    assert run(joined) == [{"key": "a", "whole": 1, "low": 1}]
+
+
+def test_the_hash_is_that_of_spark(feed, run):
+    """So rows that the router hashes meet those that Spark hashes, whatever the type of the key."""
+    source = feed("k double, d decimal(20,3), t timestamp, s string")
+    rows = [
+        (x, Decimal("1.500") * i, dt.datetime(2020, 1, 1 + i, tzinfo=dt.timezone.utc), f"ä{i}")
+        for i, x in enumerate([0.0, -0.0, float("nan"), 1.5])
+    ]
+    frame = source.add(*rows).stream()
+    keys = ("k", "d", "t", "s")
+    plain = sterna.read(frame).transform(lambda df: df.withColumn("one", df["s"])).key_by(*keys)
+    mapped = sterna.read(frame).map(lambda table: table.append_column("two", table["s"])).key_by(*keys)
+    assert sorted(row["one"] for row in run(plain.join(mapped, left=["one"], right=["two"]))) == [
+        "ä0",
+        "ä1",
+        "ä2",
+        "ä3",
+    ]
+
+
+def test_a_function_that_raises_is_named(feed, start):
+    source = feed("key string, n long").add(("a", 0))
+
+    def inverse(rows):
+        if rows.num_rows:
+            raise ZeroDivisionError("of course")
+        return rows
+
+    query = start(sterna.read(source.stream()).map(inverse).key_by("key").aggregate(n=sterna.count()))
+    with pytest.raises(FoldError, match=r"'inverse'.*ZeroDivisionError"):
+        query.await_termination(60)
+
+
+def test_bytes_of_something_else_are_named(feed, start):
+    source = feed("data binary").add(b"not arrow")
+    query = start(sterna.unpack(source.stream(), "data", SCHEMA).key_by("key").aggregate(n=sterna.count()))
+    with pytest.raises(InvalidInput, match="'data' does not hold record batches"):
+        query.await_termination(60)
+
+
+def test_what_can_not_be_is_refused_where_it_is_written(feed):
+    source = feed("key string, data binary").stream()
+    read = sterna.read(source)
+    unpacked = sterna.unpack(source, "data", SCHEMA)
+    with pytest.raises(InvalidInput, match="no column 'datum'"):
+        sterna.unpack(source, "datum", SCHEMA)
+    with pytest.raises(InvalidInput, match="only binary columns"):
+        sterna.unpack(source, "key", SCHEMA)
+    with pytest.raises(InvalidInput, match="use map"):
+        unpacked.transform(lambda df: df)
+    with pytest.raises(InvalidInput, match="for the rows of a source"):
+        read.key_by("key").aggregate(n=sterna.count()).map(lambda rows: rows)
+    with pytest.raises(InvalidInput, match="must return a pyarrow Table"):
+        read.map(lambda rows: rows.num_rows)
+    with pytest.raises(InvalidInput, match="takes a function"):
+        read.map("upper")
+
+
+def test_joins_and_unions_that_can_not_be_are_refused(feed):
+    left = sterna.read(feed("key string, n long, at timestamp").stream())
+    right = sterna.read(feed("key string, n long, at timestamp").stream())
+    with pytest.raises(InvalidInput, match="no column 'm'"):
+        left.key_by("key").join(right.key_by("key"), left=["m"], right=["n"])
+    with pytest.raises(InvalidInput, match="two output columns would be called 'n'"):
+        left.key_by("key").join(right.key_by("key"), left=["n"], right=["n"])
+    with pytest.raises(InvalidInput, match="one stream has an event time"):
+        left.key_by("key", time="at").join(right.key_by("key"), left=["n"], right={"m": "n"})
+    with pytest.raises(InvalidInput, match="differ in type"):
+        left.key_by("key").join(right.key_by("n"), left=["n"], right={"m": "at"})
+    with pytest.raises(InvalidInput, match="same columns and keys"):
+        left.key_by("key").union(right.key_by("n"))
