@@ -153,13 +153,38 @@ def test_rows_expire_once_they_are_older_than_they_are_kept(begin):
     twin, _ = begin(fold, tables, pa.schema([("k", pa.int64())]), workers=1)
     for time in (100, 105, 111, 115, 116, 200):
         twin.epoch(rows(1, time=time))
-    # At frontier 111 rows before 101 are gone, at 115 those before 105, at 116 those before 106.
-    assert seen == {0: [], 1: [100], 2: [100, 105], 3: [105, 111], 4: [105, 111, 115], 5: [111, 115, 116]}
+    # After an epoch at frontier 111 rows before 101 are gone, after 115 those before 105.
+    assert seen == {
+        0: [],
+        1: [100],
+        2: [100, 105],
+        3: [100, 105, 111],
+        4: [105, 111, 115],
+        5: [105, 111, 115, 116],
+    }
     # The last epoch was frozen at 116, and its state is read as of then.
     assert twin.state("fold", "kept").num_rows == 4
     twin.flush()
     twin.epoch([])
     assert twin.state("fold", "kept").num_rows == 0
+
+
+def test_what_is_due_finds_the_rows_that_were_there_at_its_time(begin):
+    """However far the frontier jumps in one epoch: a window's rows are not kept longer than the window."""
+    found = []
+
+    def fold(table, tables, later):
+        found.extend(tables.kept.get(later.due.select(["k"]))["t"].to_pylist())
+        tables.kept.append(table)
+        if tables.epoch == 0:
+            later.notify_at(110, table)
+
+    tables = {"kept": TableWish("rows", pa.schema([]), None, 10)}
+    twin, _ = begin(fold, tables, pa.schema([("k", pa.int64())]), workers=1)
+    twin.epoch(rows(1, time=100))
+    twin.epoch(rows(2, time=5_000))
+    twin.epoch(rows(2, time=5_000))
+    assert found == [100]
 
 
 def test_what_is_before_the_frontier_is_late_and_what_is_at_it_is_not(begin):
