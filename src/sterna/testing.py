@@ -11,7 +11,7 @@ from __future__ import annotations
 import random
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from datetime import datetime
 from functools import partial
 from typing import Any, TypeAlias
@@ -345,6 +345,9 @@ class _Sometime:
         work = self._waiting.pop(name, None)
         if work is not None and self._chance.random() < 0.8:
             work()
+
+    def turn(self) -> AbstractContextManager[None]:
+        return nullcontext()
 
 
 def _deliver(exchange: dict[int, list[Message]], messages: Iterable[Message]) -> None:

@@ -1,13 +1,14 @@
 from __future__ import annotations
 
+import os
 import threading
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
-from sterna.state import RunCache, Store, Table, TableSpec
-from sterna.state.background import BackgroundThread, deepest, digest, offered, prepare
+from sterna.state import RunCache, Store, Table, TableSpec, background
+from sterna.state.background import BackgroundThread, deepest, digest, offered, prepare, seat
 
 ID = pa.schema([("id", pa.int64())])
 SPEC = TableSpec("t", "value", ID, pa.schema([("n", pa.int64())]))
@@ -89,3 +90,60 @@ def test_what_fails_in_the_thread_is_its_own_affair():
     done = threading.Event()
     later.submit("good", done.set)
     assert done.wait(10)
+
+
+def test_a_merge_waits_while_a_task_of_its_process_runs(monkeypatch):
+    monkeypatch.setattr(background, "PATIENCE", 60.0)
+    later = BackgroundThread()
+    done = threading.Event()
+
+    def work():
+        with later.turn():
+            done.set()
+
+    with later.task():
+        later.submit("merge", work)
+        assert not done.wait(0.1)
+    assert done.wait(10)
+
+
+def test_it_waits_no_longer_than_it_has_patience_for(monkeypatch):
+    monkeypatch.setattr(background, "PATIENCE", 0.01)
+    later = BackgroundThread()
+    with later.task(), later.turn():
+        pass
+
+
+def test_it_does_not_wait_once_a_task_waits_for_it(monkeypatch):
+    monkeypatch.setattr(background, "PATIENCE", 60.0)
+    later = BackgroundThread()
+    begun, done = threading.Event(), threading.Event()
+
+    def work():
+        begun.set()
+        with later.turn():
+            done.set()
+
+    with later.task():
+        later.submit("merge", work)
+        assert begun.wait(10)
+        later.settle("merge")
+    assert done.is_set()
+
+
+def test_there_are_fewer_seats_than_cores(monkeypatch, tmp_path):
+    monkeypatch.setattr(background.tempfile, "gettempdir", lambda: str(tmp_path))
+    monkeypatch.setattr(background.os, "sched_getaffinity", lambda _: {0, 1, 2})
+    with seat(lambda: False), seat(lambda: False):
+        assert background._free_seat() is None
+        with seat(lambda: True):  # in a hurry: without
+            pass
+    free = background._free_seat()
+    assert free is not None
+    os.close(free)
+
+
+def test_where_no_file_can_be_locked_there_is_nothing_to_wait_for(monkeypatch, tmp_path):
+    monkeypatch.setattr(background.tempfile, "gettempdir", lambda: str(tmp_path / "nowhere"))
+    with seat(lambda: False):
+        pass

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 import pytest
 
 from twin.harness import churning
@@ -20,6 +22,9 @@ class Always:
 
     def settle(self, name):
         pass
+
+    def turn(self):
+        return nullcontext()
 
 
 @pytest.mark.parametrize("moving", [False, True])

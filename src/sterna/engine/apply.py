@@ -259,7 +259,16 @@ class _Apply:
             if deepest(refs) <= PATIENCE * DEPTH:
                 name = self._offer(spec.name, digest(refs), self.task.epoch)
                 self.work[name] = partial(
-                    prepare, spec, refs, self.cache, budget, name, horizon, piece=piece, durable=durable
+                    prepare,
+                    spec,
+                    refs,
+                    self.cache,
+                    budget,
+                    name,
+                    horizon,
+                    piece=piece,
+                    durable=durable,
+                    turn=self.later.turn,
                 )
                 return refs
         refs, merged = compact(

@@ -77,7 +77,8 @@ class _Task:
         flow, store, local = self.shared.get()
         arguments = pickle.loads(self.arguments)  # noqa: S301 - from our own driver
         settle()
-        yield from pack(self.run(flow, cache_for(store, local), batches, *arguments))
+        with _background().task():
+            yield from pack(self.run(flow, cache_for(store, local), batches, *arguments))
 
     def run(self, flow: Any, cache: RunCache, batches: Batches, *arguments: Any) -> Iterator[Any]:
         """The messages of this task."""

@@ -6,6 +6,10 @@ replaces, so it can't be taken for anything else; bins that have moved in betwee
 
 Nothing depends on it: if the process dies, the disk is full or the offer comes too late, the runs stay as they are and the next epoch merges.
 What nobody took is swept with other files that no manifest names.
+
+When. A merge that runs beside a task of its own process slows it by more than its share, because both need the interpreter; and while no task runs, the driver, often on the same machine, is busy with one thread. So a piece of
+a merge waits a little for its process to be idle, and for one of the machine's seats, of which there is one less than cores. Measured with two cores and 1 GiB of state: epochs in which merges ran at once, wherever they could, took
+up to twice as long. It waits for no longer than ``PATIENCE``, and not at all once a task waits for it.
 """
 
 from __future__ import annotations
@@ -14,9 +18,12 @@ import contextlib
 import ctypes
 import functools
 import os
+import tempfile
 import threading
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import AbstractContextManager
 from typing import Protocol, cast
 
 import pyarrow as pa
@@ -30,7 +37,10 @@ from sterna.state.spec import TableSpec
 from sterna.state.store import Store
 
 NICE = 5
+GRACE, PATIENCE = 0.015, 0.15
+"""Seconds without a task after which a process counts as idle, and for how long a merge waits for that and for a seat."""
 GIVE_BACK_EVERY = 8
+LOOK_SECONDS = 0.004
 
 
 class Later(Protocol):
@@ -42,6 +52,9 @@ class Later(Protocol):
     def settle(self, name: str) -> None:
         """Return when the work of this name is done, if it was given here and has begun; forget it if it has not."""
 
+    def turn(self) -> AbstractContextManager[None]:
+        """Wait until a piece of work disturbs nobody, but not for long; what is done in this context is that piece."""
+
 
 class BackgroundThread:
     """One thread of this process, with a lower priority than the tasks."""
@@ -51,6 +64,9 @@ class BackgroundThread:
         self._futures: dict[str, Future[None]] = {}
         self._lock = threading.Lock()
         self._given = 0
+        self._changed = threading.Condition()
+        self._tasks = self._awaited = 0
+        self._ended = 0.0
 
     @staticmethod
     def _be_nice() -> None:
@@ -71,7 +87,72 @@ class BackgroundThread:
         with self._lock:
             future = self._futures.get(name)
         if future is not None and not future.cancel():
+            with self._changed:
+                self._awaited += 1
+                self._changed.notify_all()
             wait([future])
+            with self._changed:
+                self._awaited -= 1
+
+    @contextlib.contextmanager
+    def task(self) -> Iterator[None]:
+        """A task of this process runs."""
+        with self._changed:
+            self._tasks += 1
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._tasks -= 1
+                self._ended = time.monotonic()
+                self._changed.notify_all()
+
+    @contextlib.contextmanager
+    def turn(self) -> Iterator[None]:
+        """See ``Later``."""
+        deadline = time.monotonic() + PATIENCE
+        with self._changed:
+            while not self._awaited and (left := self._busy_for(time.monotonic(), deadline)) > 0:
+                self._changed.wait(left)
+        with seat(lambda: bool(self._awaited) or time.monotonic() > deadline):
+            yield
+
+    def _busy_for(self, now: float, deadline: float) -> float:
+        """How long to wait before looking again; 0 if this process is idle, or it has been long enough."""
+        idle_at = deadline if self._tasks else self._ended + GRACE
+        return min(idle_at, deadline) - now
+
+
+@contextlib.contextmanager
+def seat(in_a_hurry: Callable[[], bool]) -> Iterator[None]:
+    """One of the machine's seats for merging, taken while this context lasts; none if it is in a hurry, or files can't be locked here."""
+    taken = None
+    with contextlib.suppress(OSError, ImportError):
+        while taken is None and not in_a_hurry():
+            taken = _free_seat()
+            if taken is None:
+                time.sleep(LOOK_SECONDS)
+    try:
+        yield
+    finally:
+        if taken is not None:
+            os.close(taken)
+
+
+def _free_seat() -> int | None:
+    """The locked file of a seat that nobody has; closing it gives it back, and so does the end of the process."""
+    import fcntl  # noqa: PLC0415 - not on every system
+
+    for number in range(max(1, len(os.sched_getaffinity(0)) - 1)):
+        path = os.path.join(tempfile.gettempdir(), f"sterna-merging-{os.getuid()}-{number}")
+        file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(file)
+        else:
+            return file
+    return None
 
 
 def give_back() -> None:
@@ -115,6 +196,7 @@ def prepare(
     *,
     piece: int | None = None,
     durable: bool = False,
+    turn: Callable[[], AbstractContextManager[None]] = contextlib.nullcontext,
 ) -> None:
     """Merge, and offer the result under a name."""
     count = 0
@@ -126,7 +208,9 @@ def prepare(
 
     # What goes wrong here goes wrong again in an epoch, if it matters, and is reported there.
     with contextlib.suppress(SternaError, FileNotFoundError):
-        merged, rows = compact(spec, refs, cache, budget, namer, horizon, piece_rows=piece, durable=durable)
+        merged, rows = compact(
+            spec, refs, cache, budget, namer, horizon, piece_rows=piece, durable=durable, turn=turn
+        )
         if rows:
             document = {"refs": [ref.to_list() for ref in merged], "rows": rows}
             cache.store.write_document(f"{name}.json", document, durable=durable)

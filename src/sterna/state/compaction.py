@@ -19,6 +19,7 @@ the collection of garbage, because older manifests may still refer to them.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import NamedTuple
 
 import numpy as np
@@ -57,6 +58,7 @@ def compact(
     piece_rows: int | None = None,
     depth: int = DEPTH,
     scattered: int = SCATTERED,
+    turn: Callable[[], AbstractContextManager[None]] = nullcontext,
 ) -> tuple[list[RunRef], int]:
     """Merge about ``budget_rows`` rows where it helps most.
 
@@ -72,6 +74,7 @@ def compact(
         piece_rows: How many rows to merge at once, which is what memory has to hold; all of the budget unless given.
         depth: How many runs of one level over one hash are too many; at least 2.
         scattered: How many references are not too many, besides those that order itself makes.
+        turn: Makes a context in which each piece is merged, which may wait for a better moment.
 
     Returns:
         The new references and the number of rows that were merged.
@@ -96,10 +99,13 @@ def compact(
         if spent and spent + cost > budget_rows * 5 // 4:
             break
         bottom = not any(ref.level > job.high and ref.cut(job.lo, job.hi) for ref in others)
-        batch = merge(spec, slices, bottom, horizon)
         age = max(ref.age for ref in current)
         age += any(ref.level == job.level and ref.age == age and ref.cut(job.lo, job.hi) for ref in others)
-        fresh = cache.write_split(namer, batch, age=age, level=job.level, timed=spec.timed, durable=durable)
+        with turn():
+            batch = merge(spec, slices, bottom, horizon)
+            fresh = cache.write_split(
+                namer, batch, age=age, level=job.level, timed=spec.timed, durable=durable
+            )
         current = coalesce([*others, *drop(inputs, span), *fresh])
         merged += sum(stop - start for _, start, stop in slices)
         spent += cost
