@@ -131,6 +131,31 @@ def test_it_does_not_wait_once_a_task_waits_for_it(monkeypatch):
     assert done.is_set()
 
 
+def test_after_a_merge_that_was_too_late_there_is_no_waiting(monkeypatch):
+    monkeypatch.setattr(background, "PATIENCE", 60.0)
+    later = BackgroundThread()
+    begun, go = threading.Event(), threading.Event()
+
+    def slow():
+        begun.set()
+        go.wait(10)
+
+    later.submit("slow", slow)
+    assert begun.wait(10)
+    later.submit("next", lambda: None)
+    later.settle("next")  # has not begun
+    go.set()
+    with later.task():
+        for _ in range(background.RUSH):
+            with later.turn():
+                pass
+    waiting = threading.Thread(target=lambda: later.turn().__enter__(), daemon=True)
+    with later.task():
+        waiting.start()
+        waiting.join(0.1)
+        assert waiting.is_alive()
+
+
 def test_there_are_fewer_seats_than_cores(monkeypatch, tmp_path):
     monkeypatch.setattr(background.tempfile, "gettempdir", lambda: str(tmp_path))
     monkeypatch.setattr(background.os, "sched_getaffinity", lambda _: {0, 1, 2})

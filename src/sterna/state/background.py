@@ -9,7 +9,7 @@ What nobody took is swept with other files that no manifest names.
 
 When. A merge that runs beside a task of its own process slows it by more than its share, because both need the interpreter; and while no task runs, the driver, often on the same machine, is busy with one thread. So a piece of
 a merge waits a little for its process to be idle, and for one of the machine's seats, of which there is one less than cores. Measured with two cores and 1 GiB of state: epochs in which merges ran at once, wherever they could, took
-up to twice as long. It waits for no longer than ``PATIENCE``, and not at all once a task waits for it.
+up to twice as long. It waits for no longer than ``PATIENCE``, and not at all once a task waits for it, or while merges have not been done in time: then there is too much to do to be polite.
 """
 
 from __future__ import annotations
@@ -39,6 +39,8 @@ from sterna.state.store import Store
 NICE = 5
 GRACE, PATIENCE = 0.015, 0.15
 """Seconds without a task after which a process counts as idle, and for how long a merge waits for that and for a seat."""
+RUSH = 16
+"""How many pieces are merged at once after a merge was not done in time."""
 GIVE_BACK_EVERY = 8
 LOOK_SECONDS = 0.004
 
@@ -67,6 +69,7 @@ class BackgroundThread:
         self._changed = threading.Condition()
         self._tasks = self._awaited = 0
         self._ended = 0.0
+        self._rush = 0
 
     @staticmethod
     def _be_nice() -> None:
@@ -86,6 +89,8 @@ class BackgroundThread:
         """See ``Later``."""
         with self._lock:
             future = self._futures.get(name)
+        if future is not None and not future.done():
+            self._rush = RUSH
         if future is not None and not future.cancel():
             with self._changed:
                 self._awaited += 1
@@ -110,6 +115,10 @@ class BackgroundThread:
     @contextlib.contextmanager
     def turn(self) -> Iterator[None]:
         """See ``Later``."""
+        if self._rush:
+            self._rush -= 1
+            yield
+            return
         deadline = time.monotonic() + PATIENCE
         with self._changed:
             while not self._awaited and (left := self._busy_for(time.monotonic(), deadline)) > 0:
