@@ -61,7 +61,8 @@ def unpack(df: DataFrame, column: str, schema: Any) -> Stream:
         raise InvalidInput(
             f"column {column!r} is of type {whole.schema.field(column).type}: only binary columns hold record batches"
         )
-    recipe = Recipe((column,), arrow_schema(schema, df.sparkSession), arrow_schema(schema, df.sparkSession))
+    rows = arrow_schema(schema, df.sparkSession)
+    recipe = Recipe((column,), rows, rows, packed=True)
     return Stream(Source(df, recipe), recipe.schema)
 
 
@@ -98,14 +99,14 @@ class Stream:
     def map(self, function: Callable[[pa.Table], pa.Table]) -> Stream:
         """Applies a stateless function of a ``pa.Table`` to parts of the stream in the router, before rows are hashed and sent: to filter, to add columns, to combine.
 
-        How rows are cut into parts must not matter: a function that combines them does so as far as it gets. It is tried on no rows, to know what comes out.
-        Only for the rows of sources.
+        How rows are cut into parts must not matter: a function that combines them does so as far as it gets. It is tried on no rows, to know what comes out. Where the column of
+        event time is there before the function, late rows are taken out before it. Only for the rows of sources.
         """
         if not isinstance(self.origin, Source):
             raise InvalidInput(
                 "map is for the rows of a source; an operator's own function can do such things to its outputs, or use transform"
             )
-        recipe = self.origin.recipe or Recipe(tuple(self.schema.names), self.schema)
+        recipe = self.origin.recipe or Recipe(tuple(self.schema.names), self.schema, self.schema)
         mapped = recipe.then(function)
         return Stream(Source(self.origin.frame, mapped), mapped.schema)
 
@@ -249,7 +250,7 @@ class KeyedStream:
             other: the other stream, with keys of the same types.
             left: the columns of this stream that are kept and put out after the keys: names, or a dict of new names to names.
             right: those of the other.
-            keep: how long after its event time a row is kept, such as ``"12 hours"``; for ever by default.
+            keep: how long after its event time a row is kept at least, such as ``"12 hours"``; for ever by default. It bounds the state and says nothing of pairs: to join what is in the same window, let the window be part of the keys.
         """
         sides = (
             Side.of(self.schema, self.keys, self.time, left),
@@ -270,6 +271,10 @@ class KeyedStream:
                 raise InvalidInput(
                     f"union needs streams with the same columns and keys: {self.schema.names} by {list(self.keys)} and "
                     f"{other.schema.names} by {list(other.keys)} differ"
+                )
+            if other.time != self.time:
+                raise InvalidInput(
+                    f"union needs streams with the same event time: {self.time!r} and {other.time!r} differ"
                 )
         output = self.schema
 
@@ -326,6 +331,11 @@ class KeyedStream:
             if not name.isidentifier() or name == "later":
                 raise InvalidInput(f"{name!r} can't be the name of a state table")
             schema = arrow_schema(wish.schema, self.stream.spark)
+            taken = {"_position", "_found"} & {*schema.names, *self.keys}
+            if taken:
+                raise InvalidInput(
+                    f"table {name!r}: {taken.pop()!r} is what get() adds to what it finds; use another name"
+                )
             timed = wish.time or self.time
             if wish.kind == "rows" and wish.keep is not None and timed is None:
                 raise InvalidInput(

@@ -13,7 +13,9 @@ from sterna.nexmark.packing import packed
 USUAL = Shape(rate=1000.0, extra=(3, 3, 0))
 # Twelve hours pass in a few thousand events, and sessions end while their auctions go on.
 SLOW = replace(USUAL, rate=0.5)
-SHAPES = {"q8": SLOW, "nbq8": SLOW, "nbqx": SLOW}
+# Windows of a minute end again and again.
+MINUTES = replace(USUAL, rate=200.0)
+SHAPES = {"q8": SLOW, "nbq8": SLOW, "nbqx": SLOW, "q5": MINUTES, "nbq5": MINUTES, "q7": MINUTES}
 
 
 def shape_of(query: str) -> Shape:

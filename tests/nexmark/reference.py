@@ -14,7 +14,6 @@ WON = """
     WHERE b.dateTime >= a.dateTime AND b.dateTime < a.expires AND b.price >= a.reserve
     GROUP BY ALL
 """
-TICKS = "epoch_us({0}.dateTime)"
 
 
 def _counts(length: int, slide: int) -> str:
@@ -111,5 +110,5 @@ def answer(query: str, person: pa.Table, auction: pa.Table, bid: pa.Table) -> li
 
 
 def comparable(rows: list[tuple]) -> list[tuple]:
-    """Rows in an order of their own; floats to nine digits, because sums may be added up in another order."""
+    """Rows in an order of their own; floats to six decimals, because sums may be added up in another order."""
     return sorted(tuple(round(v, 6) if isinstance(v, float) else v for v in row) for row in rows)

@@ -126,7 +126,15 @@ def test_rows_are_in_the_order_of_events():
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"rate": 0}, {"rate": float("nan")}, {"dilation": -1}, {"in_flight": 0}, {"disorder": 0}]
+    "wrong",
+    [
+        {"rate": 0},
+        {"rate": float("nan")},
+        {"dilation": -1},
+        {"in_flight": 0},
+        {"disorder": 0},
+        {"disorder": 1906},
+    ],
 )
 def test_a_shape_that_can_not_be_is_refused(wrong):
     with pytest.raises(InvalidInput):

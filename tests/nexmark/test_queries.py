@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 
+import pyarrow as pa
 import pytest
 
 import sterna
 from nexmark import reference
-from nexmark.events import SLOW, USUAL, epochs, shape_of, whole
+from nexmark.events import SLOW, epochs, shape_of, whole
 from sterna.engine.coordinator import Options
+from sterna.nexmark import BID, Shape
+from sterna.nexmark.packing import PACKED
 from sterna.nexmark.queries import QUERIES
 from sterna.sinks import memory
 from sterna.testing import POINTS, Clock, Crash, Twin, crashing
@@ -121,11 +124,32 @@ def test_crashes_change_nothing(query, flows, tmp_path):
 
 @pytest.mark.parametrize("query", ["q4", "q5", "q7", "nbq5"])
 def test_events_out_of_order_count_while_the_watermark_waits_for_them(query, flows, tmp_path):
-    shape = replace(USUAL, disorder=500)
-    run = Run(flows[query], tmp_path, delay=1_000_000)
+    shape = replace(shape_of(query), disorder=500)
+    run = Run(flows[query], tmp_path, delay=3_000_000)
     for tables in epochs(shape, 30_000, 900):
         run.epoch(tables)
     assert run.answer(query) == expected(query, shape, 30_000)
+
+
+def test_late_bids_are_not_in_the_way_of_others(flows, tmp_path):
+    """Each routing task keeps only the highest bid of a minute: of those that are on time."""
+    run = Run(flows["q7"], tmp_path)
+    base = Shape().base // 60_000_000 * 60_000_000
+
+    def bids(*pairs):
+        times, prices = zip(*pairs, strict=True)
+        ones = [1] * len(pairs)
+        columns = [ones, ones, list(prices), [base + t * 1_000_000 for t in times], [""] * len(pairs)]
+        batch = pa.RecordBatch.from_arrays(
+            [pa.array(values).cast(item.type) for values, item in zip(columns, BID, strict=True)], schema=BID
+        )
+        nothing = pa.nulls(1, pa.binary())
+        row = pa.array([batch.serialize().to_pybytes()], pa.binary())
+        return [pa.Table.from_arrays([nothing, nothing, row], schema=PACKED)]
+
+    run.epoch(bids((30, 5)))
+    run.epoch(bids((20, 1000), (40, 500)))
+    assert [row[3] for row in run.answer("q7")] == [500]
 
 
 def test_sessions_end_while_their_auctions_go_on():

@@ -111,6 +111,8 @@ def test_an_epoch_is_cut_into_partitions_that_are_all_of_it():
         ({"packed": "yes"}, "true or false"),
         ({"kinds": "bid,lot"}, "'lot'"),
         ({"partitions": "0"}, "at least 1"),
+        ({"events": "10.7"}, "whole number"),
+        ({"rate": "inf"}, "and a number"),
         ({"dilation": "0"}, "dilation"),
     ],
 )

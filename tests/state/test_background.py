@@ -110,11 +110,18 @@ def test_a_merge_waits_while_a_task_of_its_process_runs(monkeypatch):
 def test_it_waits_no_longer_than_it_has_patience_for(monkeypatch):
     monkeypatch.setattr(background, "PATIENCE", 0.01)
     later = BackgroundThread()
-    with later.task(), later.turn():
-        pass
+    done = threading.Event()
+
+    def work():
+        with later.turn():
+            done.set()
+
+    with later.task():
+        later.submit("merge", work)
+        assert done.wait(10)
 
 
-def test_it_does_not_wait_once_a_task_waits_for_it(monkeypatch):
+def test_a_merge_of_which_nothing_was_done_is_given_up_once_a_task_would_wait_for_it(monkeypatch):
     monkeypatch.setattr(background, "PATIENCE", 60.0)
     later = BackgroundThread()
     begun, done = threading.Event(), threading.Event()
@@ -128,7 +135,25 @@ def test_it_does_not_wait_once_a_task_waits_for_it(monkeypatch):
         later.submit("merge", work)
         assert begun.wait(10)
         later.settle("merge")
-    assert done.is_set()
+    assert not done.is_set()
+
+
+def test_a_merge_that_is_under_way_does_not_wait_once_a_task_waits_for_it(monkeypatch):
+    monkeypatch.setattr(background, "PATIENCE", 60.0)
+    later = BackgroundThread()
+    first, second = threading.Event(), threading.Event()
+
+    def work():
+        with later.turn():
+            first.set()
+        with later.turn():
+            second.set()
+
+    later.submit("merge", work)
+    assert first.wait(10)
+    with later.task():
+        later.settle("merge")
+    assert second.is_set()
 
 
 def test_after_a_merge_that_was_too_late_there_is_no_waiting(monkeypatch):
@@ -158,7 +183,7 @@ def test_after_a_merge_that_was_too_late_there_is_no_waiting(monkeypatch):
 
 def test_there_are_fewer_seats_than_cores(monkeypatch, tmp_path):
     monkeypatch.setattr(background.tempfile, "gettempdir", lambda: str(tmp_path))
-    monkeypatch.setattr(background.os, "sched_getaffinity", lambda _: {0, 1, 2})
+    monkeypatch.setattr(background, "cores", lambda: 3)
     with seat(lambda: False), seat(lambda: False):
         assert background._free_seat() is None
         with seat(lambda: True):  # in a hurry: without

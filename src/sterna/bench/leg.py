@@ -1,7 +1,7 @@
 """A migration as phases of a run: a quiet time, the move, and the time until records wait no longer than before it.
 
 A quarter of the state moves, as in §5 of the Megaphone paper: half of the bins of each worker of the first half go to the workers of the second half. In a dataflow of several operators it is that of
-the first one, which has most.
+the first one.
 Where they are there already, they go back, so that one run may follow another.
 
 ``paced`` is asked for 1.25 times the 99th percentile of what epochs took in the quiet time before. A migration that takes longer than it

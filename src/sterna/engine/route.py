@@ -3,7 +3,7 @@
 In: batches of one source partition, with a hash column for each edge (``_hash0`` …) and the source's columns under their wire names. The rows of an edge with a
 recipe are made here, and hashed here.
 Out: messages with rows (or accumulators, where combining pays), addressed to the slots of their workers, and one with statistics; the first
-partition greets every worker, so that one without input applies the epoch too. Late rows are counted, and dropped or sent along for the late output. Fails only if a batch does not have the expected columns, which is a bug.
+partition greets every worker, so that one without input applies the epoch too. Late rows are counted, and dropped or sent along for the late output. Fails if a recipe does, with ``InvalidInput`` or ``FoldError``; a batch without the expected columns is a bug.
 """
 
 from __future__ import annotations
@@ -14,12 +14,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from sterna.configuration import Configuration
 from sterna.dataflow import Dataflow
 from sterna.engine.messages import COMBINED, HELLO, LATE, ROWS, STATS, Message, json_body
-from sterna.operators.base import NEVER, Edge, Rows, hash_name, microseconds
+from sterna.operators.base import NEVER, Edge, Rows, contiguous, hash_name, microseconds
 from sterna.sources.recipe import Recipe
 
 COUNTED = "_rows"
@@ -78,13 +79,16 @@ def route(
         for operator, edge in flow.readers(source):
             if task.members is not None and operator not in task.members:
                 continue
-            rows = _rows(batch, source, edge, task, flow)
             kind = COMBINED if edge.number in task.native else ROWS
-            if kind == ROWS and edge.time is not None and real:
-                rows, late = _on_time(rows, edge, task.watermark, seen)
-                if late is not None and task.keep_late:
-                    body = _wire(late).serialize()
-                    yield Message(task.seats[0][0], LATE, 0, edge.number, partition, sequence, body)
+            if edge.recipe is None:
+                rows, late = _rows(batch, source, edge, task, flow), None
+                if kind == ROWS and edge.time is not None and real:
+                    rows, late = _on_time(rows, edge, task.watermark, seen)
+            else:
+                rows, late = _made(_given(batch, source, edge.recipe, flow), edge, task, seen)
+            if late is not None and task.keep_late:
+                body = _wire(late).serialize()
+                yield Message(task.seats[0][0], LATE, 0, edge.number, partition, sequence, body)
             if kind == ROWS and edge.number in task.combine and rows.count:
                 before = rows.count
                 rows, kind = flow.operators[operator].combine(rows), COMBINED
@@ -149,9 +153,23 @@ def _given(batch: pa.RecordBatch, source: int, recipe: Recipe, flow: Dataflow) -
     return pa.RecordBatch.from_arrays(columns, names=list(recipe.columns))
 
 
+def _made(given: pa.RecordBatch, edge: Edge, task: Routing, seen: _Seen) -> tuple[Rows, Rows | None]:
+    """The rows of an edge with a recipe, and the late ones, which no function sees together with others: it might keep those."""
+    assert edge.recipe is not None
+    opened, late = edge.recipe.opened(given), None
+    early = edge.time is not None and edge.time in opened.schema.names
+    if early:
+        mask = _late(microseconds(contiguous(opened.column(edge.time))), edge, task.watermark, seen)
+        if mask is not None:
+            late = edge.rows(edge.recipe.made(opened.filter(pa.array(mask))))
+            opened = opened.filter(pa.array(~mask))
+    rows = edge.rows(edge.recipe.made(opened))
+    if edge.time is not None and not early:
+        return _on_time(rows, edge, task.watermark, seen)
+    return rows, late
+
+
 def _rows(batch: pa.RecordBatch, source: int, edge: Edge, task: Routing, flow: Dataflow) -> Rows:
-    if edge.recipe is not None:
-        return edge.rows(edge.recipe.rows(_given(batch, source, edge.recipe, flow)))
     hashes = batch.column(hash_name(edge)).to_numpy(zero_copy_only=False).view(np.uint64)
     schema = edge.schema
     if edge.number in task.native:
@@ -175,20 +193,27 @@ def _wire(rows: Rows) -> pa.RecordBatch:
 
 
 def _on_time(rows: Rows, edge: Edge, watermark: int | None, seen: _Seen) -> tuple[Rows, Rows | None]:
-    times = microseconds(rows.batch.column(edge.time))
+    late = _late(microseconds(rows.batch.column(edge.time)), edge, watermark, seen)
+    return (rows, None) if late is None else (rows.take(~late), rows.take(late))
+
+
+def _late(
+    times: npt.NDArray[np.int64], edge: Edge, watermark: int | None, seen: _Seen
+) -> npt.NDArray[np.bool_] | None:
+    """Which rows are late, by their times; ``None`` if none is."""
     if not len(times):
-        return rows, None
+        return None
     newest = int(times.max())
     if newest > NEVER:  # rows without a time tell nothing about time
         seen.newest[edge.number] = max(seen.newest.get(edge.number, newest), newest)
     if watermark is None:
-        return rows, None
+        return None
     late = times < watermark
     count = int(late.sum())
     if not count:
-        return rows, None
+        return None
     seen.late[edge.number] = seen.late.get(edge.number, 0) + count
-    return rows.take(~late), rows.take(late)
+    return np.asarray(late)
 
 
 def merge_stats(parts: Iterable[dict[str, Any]]) -> dict[str, Any]:

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming import StreamingQuery
     from typing_extensions import Self
 
+AHEAD_SECONDS, LOOK_SECONDS = 0.5, 0.1
+
 
 @dataclass(frozen=True)
 class Auctions:
@@ -59,12 +61,13 @@ class Auction:
         self.stream, self._schedule, self._until = stream, schedule, until
 
     def stop(self) -> int:
-        """Says how many events there are in all, to the source too."""
-        end = self._schedule.record_at(time.time())
+        """Says how many events there are in all, to the source too, a little ahead, so that it has not gone past that; returns when the last is due."""
+        end = self._schedule.record_at(time.time() + AHEAD_SECONDS)
         hidden = f"{self._until}.part"
         with open(hidden, "w", encoding="ascii") as file:
             file.write(str(end))
         os.rename(hidden, self._until)
+        time.sleep(max(0.0, self._schedule.due(end) - time.time()) + LOOK_SECONDS)
         return end
 
     def __enter__(self) -> Self:

@@ -150,6 +150,8 @@ class Shape:
             )
         if self.in_flight < 1 or self.disorder < 1 or min(self.extra) < 0:
             raise InvalidInput("in_flight and disorder are at least 1, and extra is not negative")
+        if self.disorder % MULTIPLIER == 0:
+            raise InvalidInput(f"disorder is {self.disorder}: a multiple of {MULTIPLIER} mixes nothing")
 
     def times(self, numbers: Ints) -> Ints:
         """The event time of each event, in microseconds."""
@@ -157,7 +159,8 @@ class Shape:
         if self.disorder > 1:
             group = numbers // self.disorder * self.disorder
             place = group + numbers * MULTIPLIER % self.disorder
-        return self.base + (place * (1e6 * self.dilation / self.rate)).astype(np.int64)
+        # Divided last, so that a second's worth of events is a second, whatever the rate.
+        return self.base + (place * 1e6 * self.dilation / self.rate).astype(np.int64)
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ can't be are refused when the stream is made.
 from __future__ import annotations
 
 import itertools
+import math
 import os
 import time
 from collections.abc import Iterator, Mapping
@@ -79,55 +80,72 @@ class Options:
     @classmethod
     def parse(cls, given: Mapping[str, str]) -> Options:
         """From the options of a reader, whose names Spark does not keep in their case."""
-        low = {name.lower(): value for name, value in given.items()}
-        unknown = sorted(set(low) - {name.lower() for name in NAMES} - {"path"})
-        if unknown:
-            raise InvalidInput(f"nexmark has no option {unknown[0]!r}; there are {', '.join(NAMES)}")
-
-        def number(name: str, usual: float, least: float) -> float:
-            text = low.get(name.lower())
-            try:
-                value = usual if text is None else float(text)
-            except ValueError:
-                raise InvalidInput(f"nexmark's option {name} is {text!r}: it must be a number") from None
-            if not value >= least:
-                raise InvalidInput(f"nexmark's option {name} is {text}: it must be at least {least:g}")
-            return value
-
-        def count(name: str) -> int | None:
-            return int(number(name, 1, 1)) if name.lower() in low else None
-
-        rate = number("rate", 10_000, 0)
-        per_epoch = count("perEpoch")
+        options = _Given({name.lower(): value for name, value in given.items()})
+        rate, per_epoch = options.number("rate", 10_000, 0), options.count("perEpoch")
         if not rate and per_epoch is None:
             raise InvalidInput("nexmark with rate 0 needs perEpoch: how many events an epoch has")
-        flag = low.get("packed", "false").lower()
+        flag = options.text.get("packed", "false").lower()
         if flag not in ("true", "false"):
             raise InvalidInput(f"nexmark's option packed is {flag!r}: it must be true or false")
-        shape = Shape(
-            rate=number("eventRate", rate or 10_000.0, 1e-9),
-            seed=int(number("seed", 0, 0)),
-            base=int(number("base", Shape.base, 0)),
-            dilation=number("dilation", 1, 1e-9),
-            in_flight=int(number("inFlight", 100, 1)),
-            disorder=int(number("disorder", 1, 1)),
-        )
-        begin = number("begin", 0, 0) if "begin" in low else None
-        kinds = tuple(kind.strip() for kind in low.get("kinds", ",".join(SCHEMAS)).split(","))
+        kinds = tuple(kind.strip() for kind in options.text.get("kinds", ",".join(SCHEMAS)).split(","))
         for kind in kinds:
             if kind not in SCHEMAS:
                 raise InvalidInput(f"nexmark's option kinds names {kind!r}; there are {', '.join(SCHEMAS)}")
         return cls(
-            shape=shape,
+            shape=Shape(
+                rate=options.number("eventRate", rate or 10_000.0, 1e-9),
+                seed=options.whole("seed", 0, 0),
+                base=options.whole("base", Shape.base, 0),
+                dilation=options.number("dilation", 1, 1e-9),
+                in_flight=options.whole("inFlight", 100, 1),
+                disorder=options.whole("disorder", 1, 1),
+            ),
             rate=rate,
-            begin=begin,
-            events=count("events"),
+            begin=options.number("begin", 0, 0) if "begin" in options.text else None,
+            events=options.count("events"),
             per_epoch=per_epoch,
-            partitions=count("partitions") or 2,
+            partitions=options.whole("partitions", 2, 1),
             packed=flag == "true",
             kinds=kinds,
-            until=low.get("until"),
+            until=options.text.get("until"),
         )
+
+
+class _Given:
+    """Options as they were given, by their names in small letters."""
+
+    def __init__(self, text: dict[str, str]) -> None:
+        self.text = text
+        unknown = sorted(set(text) - {name.lower() for name in NAMES} - {"path"})
+        if unknown:
+            raise InvalidInput(f"nexmark has no option {unknown[0]!r}; there are {', '.join(NAMES)}")
+
+    def number(self, name: str, usual: float, least: float) -> float:
+        """A number, not less than the least."""
+        text = self.text.get(name.lower())
+        try:
+            value = usual if text is None else float(text)
+        except ValueError:
+            raise InvalidInput(f"nexmark's option {name} is {text!r}: it must be a number") from None
+        if not least <= value < math.inf:
+            raise InvalidInput(
+                f"nexmark's option {name} is {text}: it must be at least {least:g}, and a number"
+            )
+        return value
+
+    def whole(self, name: str, usual: int, least: int) -> int:
+        """A whole number, not less than the least."""
+        text = self.text.get(name.lower())
+        if text is not None and not text.strip().lstrip("+-").isdigit():
+            raise InvalidInput(f"nexmark's option {name} is {text!r}: it must be a whole number")
+        value = usual if text is None else int(text)
+        if value < least:
+            raise InvalidInput(f"nexmark's option {name} is {text}: it must be at least {least}")
+        return value
+
+    def count(self, name: str) -> int | None:
+        """A whole number from 1 on, if there is one."""
+        return self.whole(name, 1, 1) if name.lower() in self.text else None
 
 
 class Nexmark(DataSource):
@@ -169,7 +187,7 @@ class Reader(DataSourceStreamReader):
 
     def latestOffset(self, start: dict[str, int] | None = None, limit: Any = None) -> dict[str, int]:  # noqa: ARG002, N802
         """The events that are due; before Spark 4.2 it does not say where the stream is."""
-        at = self._seen if start is None else int(start["event"])
+        at = self._seen if start is None else max(self._seen, int(start["event"]))
         options = self._options
         if options.rate:
             if self._begin is None:
@@ -182,7 +200,7 @@ class Reader(DataSourceStreamReader):
         if options.events is not None:
             due = min(due, options.events)
         if options.until is not None and os.path.exists(options.until):
-            due = min(due, int(Path(options.until).read_text(encoding="ascii")))
+            due = min(due, _number_in(options.until))
         return {"event": max(at, due)}
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> list[Range]:
@@ -211,6 +229,15 @@ class Reader(DataSourceStreamReader):
 
     def commit(self, end: dict[str, int]) -> None:
         """Nothing to let go of."""
+
+
+def _number_in(file: str) -> int:
+    text = Path(file).read_text(encoding="utf-8")
+    if not text.strip().isdigit():
+        raise InvalidInput(
+            f"{file}, which nexmark's option until names, holds {text[:40]!r} in place of a number of events"
+        )
+    return int(text)
 
 
 def register(spark: SparkSession | None = None) -> None:

@@ -1,7 +1,7 @@
 """How the router makes the rows of an edge, where these are not simply the rows of the source: unpacked from bytes, changed by a function.
 
-In: a batch of the source's columns. Out: a batch of the recipe's schema. Bytes that hold something else raise ``InvalidInput``; a function that raises, or
-returns something else than it did when it was tried on no rows, raises ``FoldError`` with its traceback. Both name what is wrong.
+In: a batch of the source's columns. Out: a batch of the recipe's schema. Bytes that can't be record batches of the schema raise ``InvalidInput`` (they don't tell their own types: numbers of another type are read as they are); a function that raises,
+or returns something else than it did when it was tried on no rows, raises ``FoldError`` with its traceback. Both name what is wrong.
 """
 
 from __future__ import annotations
@@ -25,13 +25,15 @@ class Recipe:
     Attributes:
         columns: the columns of the source that it reads.
         schema: what comes out.
-        packed: whether the (one) column holds serialised record batches; this is their schema.
+        given: what there is before any function: the schema of the source, or of the packed rows.
+        packed: whether the (one) column holds serialised record batches.
         functions: what is applied then, in order, each with the schema of what it returns.
     """
 
     columns: tuple[str, ...]
     schema: pa.Schema
-    packed: pa.Schema | None = None
+    given: pa.Schema
+    packed: bool = False
     functions: tuple[tuple[Function, pa.Schema], ...] = ()
 
     def then(self, function: Function) -> Recipe:
@@ -46,14 +48,25 @@ class Recipe:
                 f"the function {_name(function)} given to map returned {type(tried).__name__} for no rows: it must return a pyarrow Table"
             )
         schema = pa.schema([pa.field(item.name, item.type) for item in tried.schema])
+        twice = sorted({name for name in schema.names if schema.names.count(name) > 1})
+        if twice:
+            raise InvalidInput(
+                f"the function {_name(function)} given to map returned two columns called {twice[0]!r}"
+            )
         return replace(self, schema=schema, functions=(*self.functions, (function, schema)))
 
-    def rows(self, batch: pa.RecordBatch) -> pa.Table:
-        """The rows made of a batch that has the recipe's columns."""
-        made = pa.Table.from_batches(self._opened(batch), self.packed) if self.packed else _table(batch)
+    def opened(self, batch: pa.RecordBatch) -> pa.Table:
+        """The rows in a batch that has the recipe's columns, before any function."""
+        if self.packed:
+            return pa.Table.from_batches(self._opened(batch), self.given)
+        # Times come in the session's zone.
+        return pa.Table.from_batches([batch]).cast(self.given)
+
+    def made(self, rows: pa.Table) -> pa.Table:
+        """What the functions make of rows."""
         for function, schema in self.functions:
-            made = _applied(function, made, schema)
-        return made
+            rows = _applied(function, rows, schema)
+        return rows
 
     def count(self, batch: pa.RecordBatch) -> int:
         """How many rows of the source a batch stands for."""
@@ -63,13 +76,16 @@ class Recipe:
         """What the bytes hold, in place."""
         (column,) = batch.columns
         try:
-            return [
-                pa.ipc.read_record_batch(value.as_buffer(), self.packed) for value in column if value.is_valid
+            parts = [
+                pa.ipc.read_record_batch(value.as_buffer(), self.given) for value in column if value.is_valid
             ]
+            for part in parts:
+                part.validate(full=True)
         except (pa.ArrowException, OSError) as error:
             raise InvalidInput(
                 f"column {self.columns[0]!r} does not hold record batches of the schema that it was unpacked with: {error}"
             ) from error
+        return parts
 
 
 def _applied(function: Function, rows: pa.Table, schema: pa.Schema) -> pa.Table:
@@ -87,7 +103,3 @@ def _applied(function: Function, rows: pa.Table, schema: pa.Schema) -> pa.Table:
 
 def _name(function: Any) -> str:
     return repr(getattr(function, "__name__", function))
-
-
-def _table(batch: pa.RecordBatch) -> pa.Table:
-    return pa.Table.from_batches([batch])

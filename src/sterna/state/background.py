@@ -58,6 +58,10 @@ class Later(Protocol):
         """Wait until a piece of work disturbs nobody, but not for long; what is done in this context is that piece."""
 
 
+class NotBegun(Exception):
+    """A piece of work was given up before anything of it was done."""
+
+
 class BackgroundThread:
     """One thread of this process, with a lower priority than the tasks."""
 
@@ -69,7 +73,7 @@ class BackgroundThread:
         self._changed = threading.Condition()
         self._tasks = self._awaited = 0
         self._ended = 0.0
-        self._rush = 0
+        self._rush = self._pieces = 0
 
     @staticmethod
     def _be_nice() -> None:
@@ -80,17 +84,23 @@ class BackgroundThread:
         """See ``Later``."""
         with self._lock:
             self._futures = {key: future for key, future in self._futures.items() if not future.done()}
-            self._futures[name] = self._pool.submit(work)
+            self._futures[name] = self._pool.submit(self._do, work)
             self._given += 1
             if self._given % GIVE_BACK_EVERY == 0:
                 self._pool.submit(give_back)
+
+    def _do(self, work: Callable[[], None]) -> None:
+        self._pieces = 0
+        with contextlib.suppress(NotBegun):
+            work()
 
     def settle(self, name: str) -> None:
         """See ``Later``."""
         with self._lock:
             future = self._futures.get(name)
         if future is not None and not future.done():
-            self._rush = RUSH
+            with self._changed:
+                self._rush = RUSH
         if future is not None and not future.cancel():
             with self._changed:
                 self._awaited += 1
@@ -115,16 +125,23 @@ class BackgroundThread:
     @contextlib.contextmanager
     def turn(self) -> Iterator[None]:
         """See ``Later``."""
-        if self._rush:
-            self._rush -= 1
+        with self._changed:
+            hurry, self._rush = self._rush > 0, max(0, self._rush - 1)
+        if not hurry:
+            self._wait()
+        deadline = time.monotonic() + (0.0 if hurry else PATIENCE)
+        with seat(lambda: hurry or bool(self._awaited) or time.monotonic() > deadline):
+            self._pieces += 1
             yield
-            return
+
+    def _wait(self) -> None:
+        """Until this process is idle, for a while at most; what nothing was done of yet is given up where a task would have to wait for all of it."""
         deadline = time.monotonic() + PATIENCE
         with self._changed:
             while not self._awaited and (left := self._busy_for(time.monotonic(), deadline)) > 0:
                 self._changed.wait(left)
-        with seat(lambda: bool(self._awaited) or time.monotonic() > deadline):
-            yield
+            if self._awaited and not self._pieces:
+                raise NotBegun
 
     def _busy_for(self, now: float, deadline: float) -> float:
         """How long to wait before looking again; 0 if this process is idle, or it has been long enough."""
@@ -152,16 +169,24 @@ def _free_seat() -> int | None:
     """The locked file of a seat that nobody has; closing it gives it back, and so does the end of the process."""
     import fcntl  # noqa: PLC0415 - not on every system
 
-    for number in range(max(1, len(os.sched_getaffinity(0)) - 1)):
+    for number in range(max(1, cores() - 1)):
         path = os.path.join(tempfile.gettempdir(), f"sterna-merging-{os.getuid()}-{number}")
         file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+        except OSError as error:
             os.close(file)
+            if not isinstance(error, BlockingIOError):
+                raise
         else:
             return file
     return None
+
+
+def cores() -> int:
+    """How many cores this process may use."""
+    allowed = getattr(os, "sched_getaffinity", None)
+    return len(allowed(0)) if allowed is not None else os.cpu_count() or 1
 
 
 def give_back() -> None:
