@@ -92,68 +92,67 @@ def test_what_fails_in_the_thread_is_its_own_affair():
     assert done.wait(10)
 
 
-def test_a_merge_waits_while_a_task_of_its_process_runs(monkeypatch):
-    monkeypatch.setattr(background, "PATIENCE", 60.0)
+class Merge:
+    """Work of one piece: whether it has begun, and whether it is done."""
+
+    def __init__(self, later):
+        self.later, self.begun, self.done = later, threading.Event(), threading.Event()
+
+    def __call__(self):
+        self.begun.set()
+        with self.later.turn():
+            self.done.set()
+
+
+def patient(monkeypatch, seconds):
+    """A thread that waits so long for its turn, and a merge for it."""
+    monkeypatch.setattr(background, "PATIENCE", seconds)
     later = BackgroundThread()
-    done = threading.Event()
+    return later, Merge(later)
 
-    def work():
-        with later.turn():
-            done.set()
 
+def test_a_merge_waits_while_a_task_of_its_process_runs(monkeypatch):
+    later, merge = patient(monkeypatch, 60.0)
     with later.task():
-        later.submit("merge", work)
-        assert not done.wait(0.1)
-    assert done.wait(10)
+        later.submit("merge", merge)
+        assert not merge.done.wait(0.1)
+    assert merge.done.wait(10)
 
 
 def test_it_waits_no_longer_than_it_has_patience_for(monkeypatch):
-    monkeypatch.setattr(background, "PATIENCE", 0.01)
-    later = BackgroundThread()
-    done = threading.Event()
-
-    def work():
-        with later.turn():
-            done.set()
-
+    later, merge = patient(monkeypatch, 0.01)
     with later.task():
-        later.submit("merge", work)
-        assert done.wait(10)
+        later.submit("merge", merge)
+        assert merge.done.wait(10)
 
 
 def test_a_merge_of_which_nothing_was_done_is_given_up_once_a_task_would_wait_for_it(monkeypatch):
-    monkeypatch.setattr(background, "PATIENCE", 60.0)
-    later = BackgroundThread()
-    begun, done = threading.Event(), threading.Event()
-
-    def work():
-        begun.set()
-        with later.turn():
-            done.set()
-
+    later, merge = patient(monkeypatch, 60.0)
     with later.task():
-        later.submit("merge", work)
-        assert begun.wait(10)
+        later.submit("merge", merge)
+        assert merge.begun.wait(10)
         later.settle("merge")
-    assert not done.is_set()
+    assert not merge.done.is_set()
 
 
 def test_a_merge_that_is_under_way_does_not_wait_once_a_task_waits_for_it(monkeypatch):
-    monkeypatch.setattr(background, "PATIENCE", 60.0)
-    later = BackgroundThread()
-    first, second = threading.Event(), threading.Event()
+    later, second = patient(monkeypatch, 60.0)
+    first, go = threading.Event(), threading.Event()
 
     def work():
         with later.turn():
             first.set()
-        with later.turn():
-            second.set()
+        go.wait(10)
+        second()
 
     later.submit("merge", work)
     assert first.wait(10)
     with later.task():
-        later.settle("merge")
-    assert second.is_set()
+        go.set()
+        assert second.begun.wait(10)
+        waiting = threading.Thread(target=later.settle, args=("merge",), daemon=True)
+        waiting.start()
+        assert second.done.wait(10)
 
 
 def test_after_a_merge_that_was_too_late_there_is_no_waiting(monkeypatch):

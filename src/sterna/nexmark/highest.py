@@ -55,7 +55,7 @@ def highest(
     say: Say,
 ) -> float:
     """Events a second; ``start`` makes the system with a new checkpoint, which is given."""
-    wanted, rate = search.latency / 2, search.first
+    wanted, rate, measured = search.latency / 2, search.first, False
     for number in range(search.tries):
         size = max(1_000, int(rate * wanted))
         subject = start(os.path.join(folder, f"try-{number}"))
@@ -71,9 +71,11 @@ def highest(
             rate /= 4
             continue
         say(f"{subject.name}: {size:,} events an epoch take {took:.2f} s")
-        rate = size / took
+        rate, measured = size / took, True
         if abs(took - wanted) <= CLOSE * wanted:
             break
+    if not measured:
+        raise TimeoutError(f"no try of {search.tries} had two epochs in {search.warm + search.seconds:.0f} s")
     return rate * SHARE
 
 
