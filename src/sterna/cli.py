@@ -1,7 +1,7 @@
 """The ``sterna`` command.
 
 Results go to standard output, and nothing else does: with ``--json`` it is exactly one JSON document. Everything
-about the way there goes to standard error. Exit codes: 0 when all went well, 1 when something failed (in one
+about the way there goes to standard error (see ``terminal``). Exit codes: 0 when all went well, 1 when something failed (in one
 sentence, without a traceback, if it is a failure that Sterna knows), 2 for a mistake in the command, 130 after Ctrl-C.
 """
 
@@ -10,19 +10,28 @@ from __future__ import annotations
 import functools
 import json
 import sys
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.markup import escape
 
 from sterna import commands
-from sterna.errors import SternaError
+from sterna.nexmark.commands import app as nexmark
+from sterna.terminal import (
+    Folder,
+    Json,
+    Master,
+    Memory,
+    Quick,
+    Rounds,
+    Workers,
+    failures,
+    say,
+    told,
+)
 
 app = typer.Typer(
     name="sterna",
@@ -36,31 +45,7 @@ bench = typer.Typer(
     no_args_is_help=True,
 )
 app.add_typer(bench, name="bench")
-nexmark = typer.Typer(help="The NEXMark benchmark: its queries, and its events.", no_args_is_help=True)
 app.add_typer(nexmark, name="nexmark")
-
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of a table.")]
-Quick = Annotated[
-    bool,
-    typer.Option("--quick", help="Small sizes, a few minutes at most: shows that it works, not how fast."),
-]
-Rounds = Annotated[
-    int | None, typer.Option(min=1, help="How often the sides take turns.", show_default="a few")
-]
-Workers = Annotated[int | None, typer.Option(min=1, help="Sterna's workers.", show_default="cores")]
-Master = Annotated[str, typer.Option(help="Spark's master.")]
-Memory = Annotated[str, typer.Option(help="Heap of Spark's JVM.")]
-Folder = Annotated[
-    Path | None,
-    typer.Option(
-        "--dir",
-        exists=True,
-        file_okay=False,
-        writable=True,
-        help="Where to put the temporary folder: on the disk that you want to measure.",
-        show_default="the system's temporary folder",
-    ),
-]
 
 
 def _version(wanted: bool) -> None:
@@ -103,7 +88,7 @@ def demo(
 
     Takes some three minutes on two cores, and leaves nothing behind but the page. Fails if a single key is counted wrong.
     """
-    with _failures():
+    with failures():
         from dataclasses import replace
 
         from sterna.bench.report import render
@@ -130,7 +115,7 @@ def demo(
 def _failing_well(function: Callable[..., None]) -> Callable[..., None]:
     @functools.wraps(function)
     def command(*args: Any, **kwargs: Any) -> None:
-        with _failures():
+        with failures():
             function(*args, **kwargs)
 
     return command
@@ -181,11 +166,11 @@ def throughput(
 
     Ten million keys; both states are filled first. The full run takes some ten minutes and more.
     """
-    with _failures():
+    with failures():
         from sterna.bench import throughput as benchmark
 
         result = benchmark.run(
-            _say(),
+            say(),
             cases=benchmark.QUICK if quick else benchmark.FULL,
             rounds=rounds or (1 if quick else 3),
             workers=workers,
@@ -196,7 +181,7 @@ def throughput(
             memory=memory,
             folder=str(folder) if folder else None,
         )
-        _print(result, benchmark.show, as_json=as_json)
+        told(result, benchmark.show, as_json=as_json)
 
 
 @bench.command()
@@ -215,11 +200,11 @@ def state(
 
     The full run takes some ten minutes and more, and gigabytes of disk while it runs.
     """
-    with _failures():
+    with failures():
         from sterna.bench import state as benchmark
 
         result = benchmark.run(
-            _say(),
+            say(),
             growth=benchmark.QUICK if quick else benchmark.FULL,
             rounds=rounds or (1 if quick else 2),
             workers=workers,
@@ -228,7 +213,7 @@ def state(
             memory=memory,
             folder=str(folder) if folder else None,
         )
-        _print(result, benchmark.show, as_json=as_json)
+        told(result, benchmark.show, as_json=as_json)
 
 
 @bench.command()
@@ -246,11 +231,11 @@ def bins(
 
     The full run takes some ten minutes and more, and gigabytes of disk while it runs.
     """
-    with _failures():
+    with failures():
         from sterna.bench import bins as benchmark
 
         result = benchmark.run(
-            _say(),
+            say(),
             sweep=benchmark.QUICK if quick else benchmark.FULL,
             rounds=rounds or (1 if quick else 4),
             workers=workers,
@@ -258,7 +243,7 @@ def bins(
             memory=memory,
             folder=str(folder) if folder else None,
         )
-        _print(result, benchmark.show, as_json=as_json)
+        told(result, benchmark.show, as_json=as_json)
 
 
 @bench.command()
@@ -290,7 +275,7 @@ def migrate(
     The headline, 1 GiB of state in 4096 bins, takes about an hour with five rounds; all experiments together take the
     better part of a day, and tens of gigabytes of disk while they run. --quick takes some minutes and leaves out what is slow.
     """
-    with _failures():
+    with failures():
         from sterna.bench import migrate as benchmark
 
         if experiment not in (*benchmark.EXPERIMENTS, "all"):
@@ -299,7 +284,7 @@ def migrate(
                 param_hint="--experiment",
             )
         result = benchmark.run(
-            _say(),
+            say(),
             experiments=list(benchmark.EXPERIMENTS) if experiment == "all" else [experiment],
             sizes=benchmark.QUICK if quick else benchmark.FULL,
             rounds=rounds,
@@ -309,111 +294,7 @@ def migrate(
             folder=str(folder) if folder else None,
             report=str(report) if report else None,
         )
-        _print(result, benchmark.show, as_json=as_json)
-
-
-@nexmark.command("run")
-def nexmark_run(
-    query: Annotated[str, typer.Argument(help="q1 to q8, nbq5, nbq8 or nbqx.")],
-    *,
-    rate: Annotated[
-        float | None,
-        typer.Option(min=1, help="Events a second.", show_default="the highest that is kept up with"),
-    ] = None,
-    strategy: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="How state moves: all_at_once, fluid, matched or paced; may be given several times.",
-            show_default="all_at_once and matched",
-        ),
-    ] = None,
-    workers: Annotated[int, typer.Option(min=2, help="Sterna's workers.")] = 4,
-    bins: Annotated[int, typer.Option(min=1, help="Sterna's bins, a power of two.")] = 4096,
-    seconds: Annotated[float, typer.Option(min=1, help="Quiet seconds before each migration.")] = 30.0,
-    quick: Quick = False,
-    as_json: Json = False,
-    report: Annotated[
-        Path | None, typer.Option(dir_okay=False, help="Where to write a page with the timelines.")
-    ] = None,
-    master: Master = "local[2]",
-    memory: Memory = "4g",
-    folder: Folder = None,
-) -> None:
-    """Run a query in an open loop and move a quarter of its state there and back, with each strategy."""
-    with _failures():
-        from dataclasses import replace
-
-        from sterna.bench.report import render
-        from sterna.nexmark import running
-
-        known = ("all_at_once", "fluid", "matched", "paced")
-        for name in strategy or ():
-            if name not in known:
-                raise typer.BadParameter(f"{name!r} is none of {', '.join(known)}", param_hint="--strategy")
-        if report is not None and not report.parent.is_dir():
-            raise typer.BadParameter(f"there is no folder {report.parent}", param_hint="--report")
-        plan = running.Plan(query, rate, workers=workers, bins=bins)
-        plan = replace(plan, course=running.QUICK if quick else replace(plan.course, quiet=seconds))
-        if strategy:
-            plan = replace(plan, strategies=tuple(dict.fromkeys(strategy)))
-        if quick:
-            plan = replace(plan, rate=rate or 20_000.0, bins=min(bins, 64))
-        figures, page = running.run(_say(), plan, master, memory, str(folder) if folder else None)
-        if report is not None:
-            report.write_text(render(page), encoding="utf-8")
-        _print(figures, running.show, as_json=as_json)
-
-
-@nexmark.command("write")
-def nexmark_write(
-    folder: Annotated[Path, typer.Argument(file_okay=False, help="Where the files go.")],
-    *,
-    events: Annotated[int, typer.Option(min=1, help="How many events.")] = 10_000_000,
-    each: Annotated[int, typer.Option(min=1, help="Events in a file of each kind.")] = 1_000_000,
-    rate: Annotated[float, typer.Option(help="Events for each second of event time.")] = 10_000.0,
-    seed: Annotated[int, typer.Option(min=0, help="Another one gives other events.")] = 0,
-    dilation: Annotated[float, typer.Option(help="Seconds of event time in a second.")] = 1.0,
-    in_flight: Annotated[int, typer.Option(min=1, help="Auctions open at a time, about.")] = 100,
-    disorder: Annotated[int, typer.Option(min=1, help="Events in a group that is out of order.")] = 1,
-) -> None:
-    """Write the events as parquet, for other systems to read; what is there already is not written again."""
-    with _failures():
-        from rich.progress import Progress
-
-        from sterna.nexmark.generator import Shape
-        from sterna.nexmark.writing import write
-
-        shape = Shape(rate, seed, dilation=dilation, in_flight=in_flight, disorder=disorder)
-        with Progress(console=Console(stderr=True), transient=True) as progress:
-            task = progress.add_task("events", total=events)
-            files = write(shape, folder, events, each, lambda done: progress.update(task, completed=done))
-        typer.echo(f"{events:,} events in {folder}: {files} files written")
-
-
-def _say() -> Callable[[str], None]:
-    """A teller of progress, on standard error, with the seconds since the start."""
-    console, start = Console(stderr=True, highlight=False), time.monotonic()
-    return lambda line: console.print(f"[dim]{time.monotonic() - start:7.1f} s[/dim]  {line}", soft_wrap=True)
-
-
-def _print(result: dict[str, Any], show: Callable[[dict[str, Any], Console], None], *, as_json: bool) -> None:
-    if as_json:
-        typer.echo(json.dumps(result, indent=2))
-    else:
-        show(result, Console())
-
-
-@contextmanager
-def _failures() -> Iterator[None]:
-    """Turn failures into exit codes; a traceback is for mistakes of ours."""
-    try:
-        yield
-    except KeyboardInterrupt:
-        Console(stderr=True).print("interrupted")
-        raise typer.Exit(130) from None
-    except SternaError as error:
-        Console(stderr=True, highlight=False).print(f"[red]error:[/red] {escape(str(error))}", soft_wrap=True)
-        raise typer.Exit(1) from error
+        told(result, benchmark.show, as_json=as_json)
 
 
 if __name__ == "__main__":

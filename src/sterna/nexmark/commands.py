@@ -1,0 +1,95 @@
+"""``sterna nexmark``: run a query, write the events. What takes seconds to import is imported when a command runs."""
+
+# ruff: noqa: PLC0415  -- see the docstring
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from sterna.terminal import Folder, Json, Master, Memory, Quick, failures, say, told
+
+app = typer.Typer(help="The NEXMark benchmark: its queries, and its events.", no_args_is_help=True)
+
+
+@app.command()
+def run(
+    query: Annotated[str, typer.Argument(help="q1 to q8, nbq5, nbq8 or nbqx.")],
+    *,
+    rate: Annotated[
+        float | None,
+        typer.Option(min=1, help="Events a second.", show_default="the highest that is kept up with"),
+    ] = None,
+    strategy: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="How state moves: all_at_once, fluid, matched or paced; may be given several times.",
+            show_default="all_at_once and matched",
+        ),
+    ] = None,
+    workers: Annotated[int, typer.Option(min=2, help="Sterna's workers.")] = 4,
+    bins: Annotated[int, typer.Option(min=1, help="Sterna's bins, a power of two.")] = 4096,
+    seconds: Annotated[float, typer.Option(min=1, help="Quiet seconds before each migration.")] = 30.0,
+    quick: Quick = False,
+    as_json: Json = False,
+    report: Annotated[
+        Path | None, typer.Option(dir_okay=False, help="Where to write a page with the timelines.")
+    ] = None,
+    master: Master = "local[2]",
+    memory: Memory = "4g",
+    folder: Folder = None,
+) -> None:
+    """Run a query in an open loop and move a quarter of its state there and back, with each strategy."""
+    with failures():
+        from dataclasses import replace
+
+        from sterna.bench.report import render
+        from sterna.nexmark import running
+
+        known = ("all_at_once", "fluid", "matched", "paced")
+        for name in strategy or ():
+            if name not in known:
+                raise typer.BadParameter(f"{name!r} is none of {', '.join(known)}", param_hint="--strategy")
+        if report is not None and not report.parent.is_dir():
+            raise typer.BadParameter(f"there is no folder {report.parent}", param_hint="--report")
+        plan = running.Plan(query, rate, workers=workers, bins=bins)
+        plan = replace(plan, course=running.QUICK if quick else replace(plan.course, quiet=seconds))
+        if strategy:
+            plan = replace(plan, strategies=tuple(dict.fromkeys(strategy)))
+        if quick:
+            plan = replace(plan, rate=rate or 20_000.0, bins=min(bins, 64))
+        figures, page = running.run(say(), plan, master, memory, str(folder) if folder else None)
+        if report is not None:
+            report.write_text(render(page), encoding="utf-8")
+        told(figures, running.show, as_json=as_json)
+
+
+@app.command()
+def write(
+    folder: Annotated[Path, typer.Argument(file_okay=False, help="Where the files go.")],
+    *,
+    events: Annotated[int, typer.Option(min=1, help="How many events.")] = 10_000_000,
+    each: Annotated[int, typer.Option(min=1, help="Events in a file of each kind.")] = 1_000_000,
+    rate: Annotated[float, typer.Option(help="Events for each second of event time.")] = 10_000.0,
+    seed: Annotated[int, typer.Option(min=0, help="Another one gives other events.")] = 0,
+    dilation: Annotated[float, typer.Option(help="Seconds of event time in a second.")] = 1.0,
+    in_flight: Annotated[int, typer.Option(min=1, help="Auctions open at a time, about.")] = 100,
+    disorder: Annotated[int, typer.Option(min=1, help="Events in a group that is out of order.")] = 1,
+) -> None:
+    """Write the events as parquet, for other systems to read; what is there already is not written again."""
+    with failures():
+        from rich.progress import Progress
+
+        from sterna.nexmark import writing
+        from sterna.nexmark.generator import Shape
+
+        shape = Shape(rate, seed, dilation=dilation, in_flight=in_flight, disorder=disorder)
+        with Progress(console=Console(stderr=True), transient=True) as progress:
+            task = progress.add_task("events", total=events)
+            files = writing.write(
+                shape, folder, events, each, lambda done: progress.update(task, completed=done)
+            )
+        typer.echo(f"{events:,} events in {folder}: {files} files written")

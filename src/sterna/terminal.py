@@ -1,0 +1,66 @@
+"""What the commands share: options, a teller of progress, how results are printed, and what a failure becomes."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+
+from sterna.errors import SternaError
+
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of a table.")]
+Quick = Annotated[
+    bool,
+    typer.Option("--quick", help="Small sizes, a few minutes at most: shows that it works, not how fast."),
+]
+Rounds = Annotated[
+    int | None, typer.Option(min=1, help="How often the sides take turns.", show_default="a few")
+]
+Workers = Annotated[int | None, typer.Option(min=1, help="Sterna's workers.", show_default="cores")]
+Master = Annotated[str, typer.Option(help="Spark's master.")]
+Memory = Annotated[str, typer.Option(help="Heap of Spark's JVM.")]
+Folder = Annotated[
+    Path | None,
+    typer.Option(
+        "--dir",
+        exists=True,
+        file_okay=False,
+        writable=True,
+        help="Where to put the temporary folder: on the disk that you want to measure.",
+        show_default="the system's temporary folder",
+    ),
+]
+
+
+def say() -> Callable[[str], None]:
+    """A teller of progress, on standard error, with the seconds since the start."""
+    console, start = Console(stderr=True, highlight=False), time.monotonic()
+    return lambda line: console.print(f"[dim]{time.monotonic() - start:7.1f} s[/dim]  {line}", soft_wrap=True)
+
+
+def told(result: dict[str, Any], show: Callable[[dict[str, Any], Console], None], *, as_json: bool) -> None:
+    """Prints a result, as one JSON document or as a table."""
+    if as_json:
+        typer.echo(json.dumps(result, indent=2))
+    else:
+        show(result, Console())
+
+
+@contextmanager
+def failures() -> Iterator[None]:
+    """Turn failures into exit codes; a traceback is for mistakes of ours."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        Console(stderr=True).print("interrupted")
+        raise typer.Exit(130) from None
+    except SternaError as error:
+        Console(stderr=True, highlight=False).print(f"[red]error:[/red] {escape(str(error))}", soft_wrap=True)
+        raise typer.Exit(1) from error
