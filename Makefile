@@ -44,7 +44,7 @@ test-slow: .venv ## the slow tests: crashes at random, soak
 test-browser: .venv ## the tests of pages in a real browser; installs Chromium where that is possible
 	@browser="$$(tools/browser.sh)" && $(call RUN,$(VENV)) STERNA_BROWSER="$$browser" python -m pytest -m browser $(ARGS)
 
-bench: .venv ## a benchmark: BENCH=throughput|state|bins|migrate, ARGS="--quick --json"
+bench: .venv ## a benchmark: BENCH=throughput|state|bins|migrate|peers, ARGS="--quick --json"
 	@$(call RUN,$(VENV)) sterna bench $(BENCH) $(ARGS)
 
 format: .venv ## let ruff format the code

@@ -297,5 +297,62 @@ def migrate(
         told(result, benchmark.show, as_json=as_json)
 
 
+@bench.command()
+def peers(
+    *,
+    as_json: Json = False,
+    quick: Quick = False,
+    rounds: Rounds = None,
+    part: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="router, queries, throughput or rescale; may be given several times.", show_default="all"
+        ),
+    ] = None,
+    query: Annotated[
+        list[str] | None,
+        typer.Option(help="A NEXMark query; may be given several times.", show_default="all"),
+    ] = None,
+    system: Annotated[
+        list[str] | None,
+        typer.Option(help="sterna, spark or flink; may be given several times.", show_default="all"),
+    ] = None,
+    flink: Annotated[
+        Path | None,
+        typer.Option(
+            file_okay=False, help="Where Flink is, or is installed.", show_default="a temporary folder"
+        ),
+    ] = None,
+    master: Master = "local[2]",
+    folder: Folder = None,
+) -> None:
+    """Sterna beside Spark's own operators and Apache Flink: events a second, and what a rescale from two workers to four costs.
+
+    Flink is installed into a folder of its own, from the package that PyFlink is made of. The full run takes about two hours.
+    """
+    with failures():
+        from sterna.bench.peers import running
+
+        for given, known, hint in (
+            (part, running.PARTS, "--part"),
+            (system, running.SYSTEMS, "--system"),
+        ):
+            for name in given or ():
+                if name not in known:
+                    raise typer.BadParameter(f"{name!r} is none of {', '.join(known)}", param_hint=hint)
+        result = running.run(
+            say(),
+            parts=part or running.PARTS,
+            systems=system or running.SYSTEMS,
+            names=query or running.NAMES,
+            sizes=running.QUICK if quick else running.FULL,
+            rounds=rounds,
+            master=master,
+            folder=str(folder) if folder else None,
+            flink_home=flink,
+        )
+        told(result, running.show, as_json=as_json)
+
+
 if __name__ == "__main__":
     app()

@@ -1,7 +1,7 @@
 """The process that feeds an open-loop benchmark: ``python -m sterna.bench.feeder DIR --begin T --rate R ...``.
 
 Contract. Record n is due at ``begin + (n - first) / rate``, whatever the system under test does. Records go into files of
-``size`` records, each one line ``start,end`` (the end is not included), named by its first record, written under a dot-name and
+``size`` records, each one line ``start,end`` (the end is not included), or several lines of ``--line`` records for a reader that wants them small, named by its first record, written under a dot-name and
 renamed: Spark never sees half a file. A file appears when its last record is due. A feeder that was held up catches
 up at once, with the same files: what is in a file never depends on when it was written.
 
@@ -62,18 +62,21 @@ class Schedule:
         return max(0, math.floor(((now - self.begin) * self.rate + 1 + 1e-6) / self.size))
 
 
-def write_range(folder: str, start: int, end: int, modified: float | None = None) -> None:
+def write_range(
+    folder: str, start: int, end: int, modified: float | None = None, line: int | None = None
+) -> None:
     """Drops one file of records into a folder, at once; Spark takes files in the order of their modification times."""
+    step = line or max(1, end - start)
     name = f"{start:018d}.txt"
     hidden = os.path.join(folder, "." + name)
     with open(hidden, "w", encoding="ascii") as file:
-        file.write(f"{start},{end}\n")
+        file.writelines(f"{at},{min(at + step, end)}\n" for at in range(start, end, step))
     if modified is not None:
         os.utime(hidden, (modified, modified))
     os.rename(hidden, os.path.join(folder, name))
 
 
-def feed(folder: str, schedule: Schedule, parent: int, limit: float) -> int:
+def feed(folder: str, schedule: Schedule, parent: int, limit: float, line: int | None = None) -> int:
     """Feeds until there is a reason to end; returns the first record that was not written."""
     stopped: list[int] = []
     signal.signal(signal.SIGTERM, lambda number, _: stopped.append(number))
@@ -86,7 +89,7 @@ def feed(folder: str, schedule: Schedule, parent: int, limit: float) -> int:
         try:
             while sent < due:
                 start = schedule.first + sent * size
-                write_range(folder, start, start + size)
+                write_range(folder, start, start + size, line=line)
                 sent += 1
         except FileNotFoundError:
             break
@@ -106,12 +109,13 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--begin", type=float, default=None, help="when the first is due; now by default")
     parser.add_argument("--first", type=int, default=0, help="number of the first record")
     parser.add_argument("--every", type=float, default=0.025, help="seconds of records in a file")
+    parser.add_argument("--line", type=int, default=None, help="records in a line; all of a file by default")
     parser.add_argument("--limit", type=float, default=3600.0, help="seconds after which it ends")
     parser.add_argument("--parent", type=int, default=os.getppid(), help="process without which it ends")
     given = parser.parse_args(arguments)
     begin = time.time() if given.begin is None else given.begin
     schedule = Schedule(begin, given.rate, given.first, given.every)
-    end = feed(given.folder, schedule, given.parent, given.limit)
+    end = feed(given.folder, schedule, given.parent, given.limit, given.line)
     sys.stdout.write(f"{end}\n")
 
 

@@ -26,7 +26,7 @@ from pyspark.sql import functions as F
 from sterna.bench import feeder
 from sterna.bench.child import Child
 from sterna.bench.feeder import Schedule
-from sterna.bench.source import Keys
+from sterna.bench.source import Keyed
 
 __all__ = ["Fed", "Feeder", "Input", "Records", "Schedule"]
 
@@ -69,7 +69,9 @@ class Feeder(Child):
     stream: DataFrame
     """The records that it feeds, where somebody reads them."""
 
-    def __init__(self, folder: str, schedule: Schedule, limit: float = 6 * 3600.0) -> None:
+    def __init__(
+        self, folder: str, schedule: Schedule, limit: float = 6 * 3600.0, line: int | None = None
+    ) -> None:
         self.schedule = schedule
         os.makedirs(folder, exist_ok=True)
         options = {
@@ -79,6 +81,7 @@ class Feeder(Child):
             "every": schedule.every,
             "limit": limit,
             "parent": os.getpid(),
+            **({} if line is None else {"line": line}),
         }
         words = [text for name, value in options.items() for text in (f"--{name}", repr(value))]
         super().__init__(feeder.__file__, folder, *words)
@@ -102,7 +105,7 @@ class Records:
         payload: length of the text; 0 for none.
     """
 
-    keys: Keys
+    keys: Keyed
     payload: int = 0
 
     def stream(self, spark: SparkSession, folder: str, files: int | None = None) -> DataFrame:

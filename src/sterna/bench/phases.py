@@ -91,7 +91,7 @@ class Phase:
             run.sleep(self.action)
 
 
-def rescale(workers: int, window: float = 5.0) -> Callable[[Run], None]:
+def rescale(workers: int, window: float = 5.0, limit: float = LONGEST_WAIT_SECONDS) -> Callable[[Run], None]:
     """A phase that changes the number of workers and lasts until records wait no longer than in the ``window`` seconds before it.
 
     How long each step took, and the whole, is noted.
@@ -103,7 +103,7 @@ def rescale(workers: int, window: float = 5.0) -> Callable[[Run], None]:
         if not before:
             raise ValueError(f"no epoch ended in the {window} s before the rescale: nothing to compare with")
         steps = run.subject.rescale(workers)
-        run.until_usual(max(before), since=began)
+        run.until_usual(max(before), since=began, limit=limit)
         steps = {**steps, "whole": time.time() - began}
         run.notes[f"rescale to {workers}"] = {name: round(seconds, 3) for name, seconds in steps.items()}
 

@@ -54,10 +54,18 @@ class Subject(Protocol):
 
 
 class SternaSubject:
-    """Sterna's ``aggregate(n=count(), payload=max("payload"))``."""
+    """Sterna's ``aggregate(n=count(), payload=max("payload"))``; it rescales with the strategy given, by default that of ``migrate``."""
 
-    def __init__(self, checkpoint: str, workers: int, bins: int = 4096, **options: Any) -> None:
+    def __init__(
+        self,
+        checkpoint: str,
+        workers: int,
+        bins: int = 4096,
+        strategy: sterna.strategies.Strategy | None = None,
+        **options: Any,
+    ) -> None:
         self.name = "sterna"
+        self._strategy = strategy
         self._options = {"checkpoint": checkpoint, "workers": workers, "bins": bins, **options}
         self.handle: sterna.Query | None = None
         self._sink = acknowledge.Noting(sterna.sinks.noop())
@@ -107,7 +115,7 @@ class SternaSubject:
         assert self.handle is not None, "not started"
         began = time.monotonic()
         # The number of workers changes with the first step; the migration is over with the last.
-        self.handle.migrate(sterna.rescale(workers)).wait(RESCALE_SECONDS)
+        self.handle.migrate(sterna.rescale(workers), self._strategy).wait(RESCALE_SECONDS)
         return {"migrate": time.monotonic() - began}
 
 

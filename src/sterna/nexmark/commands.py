@@ -93,3 +93,13 @@ def write(
                 shape, folder, events, each, lambda done: progress.update(task, completed=done)
             )
         typer.echo(f"{events:,} events in {folder}: {files} files written")
+
+
+@app.command()
+def lines(*, as_json: Json = False) -> None:
+    """Count the lines of code of each query, on Sterna and on Spark's own operators."""
+    with failures():
+        from sterna.nexmark.lines import lines as counted
+        from sterna.nexmark.lines import show
+
+        told({"lines": counted()}, show, as_json=as_json)

@@ -14,14 +14,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sterna.bench.acknowledge import Epoch
-from sterna.bench.phases import Run
+from sterna.bench.phases import LOOK_SECONDS, Run
 from sterna.bench.rig import Say
 from sterna.bench.subjects import Subject
 from sterna.nexmark.feeding import Auctions
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 SHARE = 0.9
 CLOSE = 0.15
@@ -37,6 +36,7 @@ class Search:
         tries: how many there are at most.
         warm: seconds of each that do not count.
         seconds: seconds of each that do.
+        least: how many epochs are waited for, whatever it takes.
     """
 
     latency: float = 2.0
@@ -44,6 +44,7 @@ class Search:
     tries: int = 4
     warm: float = 10.0
     seconds: float = 10.0
+    least: int = 0
 
 
 def highest(
@@ -59,13 +60,7 @@ def highest(
     for number in range(search.tries):
         size = max(1_000, int(rate * wanted))
         subject = start(os.path.join(folder, f"try-{number}"))
-        subject.start(events.frame(spark, rate=0, eventRate=rate, perEpoch=size))
-        try:
-            run = Run(subject)
-            run.sleep(search.warm + search.seconds)
-        finally:
-            subject.stop()
-        took = _epoch_seconds(subject.epochs(lambda _: 0), search)
+        took = epoch_seconds(subject, events.frame(spark, rate=0, eventRate=rate, perEpoch=size), search)
         if took is None:
             say(f"{subject.name}: {size:,} events an epoch are too many")
             rate /= 4
@@ -79,9 +74,17 @@ def highest(
     return rate * SHARE
 
 
-def _epoch_seconds(epochs: list[Epoch], search: Search) -> float | None:
-    """What an epoch takes, from the end of one to the end of the next; ``None`` if there were not two."""
-    ends = [epoch.at for epoch in epochs if epoch.end > epoch.first]
+def epoch_seconds(subject: Subject, events: DataFrame, search: Search) -> float | None:
+    """What an epoch takes where they run back to back, from the end of one to the end of the next; ``None`` if there were not two."""
+    subject.start(events)
+    try:
+        run = Run(subject)
+        run.sleep(search.warm + search.seconds)
+        while len(run.reports) < search.least:
+            run.sleep(LOOK_SECONDS)
+    finally:
+        subject.stop()
+    ends = [epoch.at for epoch in subject.epochs(lambda _: 0) if epoch.end > epoch.first]
     late = [end for end in ends if end >= ends[0] + search.warm] if ends else []
     if len(late) < 2:
         late = ends[-3:]  # epochs are long: what there is

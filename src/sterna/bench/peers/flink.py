@@ -1,0 +1,315 @@
+"""Apache Flink beside Sterna: a session cluster on loopback, in an environment of its own, and the calls that a benchmark needs.
+
+Flink comes as the package ``apache-flink-libraries``, the Java part of PyFlink, installed into a folder of its own; the benchmark needs no more of it. JobManager and TaskManager are children of
+this process and end with it. Everything that Flink writes lies below one folder. A call that fails raises ``FlinkError`` with what Flink said.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from py4j.java_gateway import GatewayParameters, JavaGateway
+from py4j.protocol import Py4JError
+
+from sterna.bench.rig import Say
+from sterna.errors import SternaError
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+PACKAGE = "apache-flink-libraries==2.3.0"
+START_SECONDS, STOP_SECONDS, CALL_SECONDS = 90.0, 20.0, 30.0
+LOOPBACK = "127.0.0.1"
+MOST_PARALLELISM = 128
+"""Key groups: what Flink itself takes where nothing is said."""
+JOB_MANAGER = "org.apache.flink.runtime.entrypoint.StandaloneSessionClusterEntrypoint"
+TASK_MANAGER = "org.apache.flink.runtime.taskexecutor.TaskManagerRunner"
+GATEWAY = "org.apache.flink.api.python.shaded.py4j.GatewayServer"
+MEMORY = "org.apache.flink.runtime.util.bash.BashJavaUtils"
+TOLD = "BASH_JAVA_UTILS_EXEC_RESULT:"
+OPENED = (
+    "lang",
+    "net",
+    "io",
+    "nio",
+    "lang.reflect",
+    "text",
+    "time",
+    "util",
+    "util.concurrent",
+    "util.concurrent.atomic",
+    "util.concurrent.locks",
+)
+OPEN = [
+    "--add-exports=java.base/sun.net.util=ALL-UNNAMED",
+    "--add-exports=java.management/sun.management=ALL-UNNAMED",
+    "--add-exports=java.rmi/sun.rmi.registry=ALL-UNNAMED",
+    "--add-exports=java.security.jgss/sun.security.krb5=ALL-UNNAMED",
+    *(f"--add-opens=java.base/java.{name}=ALL-UNNAMED" for name in OPENED),
+    "--add-opens=java.base/sun.nio.ch=ALL-UNNAMED",
+]
+"""What Flink looks into, of a Java that does not show it by itself."""
+LOGGING = """
+rootLogger.level = WARN
+rootLogger.appenderRef.file.ref = file
+appender.file.name = file
+appender.file.type = Console
+appender.file.target = SYSTEM_ERR
+appender.file.layout.type = PatternLayout
+appender.file.layout.pattern = %d %-5p %c{1} %m%n
+"""
+
+
+class FlinkError(SternaError):
+    """Flink could not be installed, started or asked."""
+
+
+def installed(folder: Path, say: Say) -> Path:
+    """Flink's home, installed below a folder unless it is there."""
+    home = folder / "pyflink"
+    if not list(home.glob("lib/flink-dist-*.jar")):
+        say(f"installing {PACKAGE}")
+        command = [
+            sys.executable,
+            "-m",
+            "pip",
+            "install",
+            "-q",
+            "--no-deps",
+            "--target",
+            str(folder),
+            PACKAGE,
+        ]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - our own words
+        if done.returncode:
+            raise FlinkError(f"{PACKAGE} can't be installed: {done.stderr.strip()[-500:]}")
+    return home
+
+
+def settings(folder: Path, port: int, parallelism: int, slots: int, memory: str) -> dict[str, Any]:
+    """Flink's configuration: RocksDB with incremental checkpoints, the adaptive scheduler, everything on loopback."""
+    return {
+        "rest.address": LOOPBACK,
+        "rest.bind-address": LOOPBACK,
+        "rest.port": port,
+        "jobmanager.rpc.address": LOOPBACK,
+        "jobmanager.rpc.port": free_port(),
+        "jobmanager.bind-host": LOOPBACK,
+        "jobmanager.memory.process.size": "1g",
+        "jobmanager.scheduler": "adaptive",
+        "jobmanager.adaptive-scheduler.submission.resource-wait-timeout": "60 s",
+        "jobmanager.adaptive-scheduler.submission.resource-stabilization-timeout": "0 s",
+        "jobmanager.adaptive-scheduler.executing.cooldown-after-rescaling": "1 s",
+        "jobmanager.adaptive-scheduler.executing.resource-stabilization-timeout": "0 s",
+        "taskmanager.host": LOOPBACK,
+        "taskmanager.bind-host": LOOPBACK,
+        "taskmanager.numberOfTaskSlots": slots,
+        "taskmanager.memory.process.size": memory,
+        "state.backend.type": "rocksdb",
+        "execution.checkpointing.incremental": True,
+        "execution.checkpointing.interval": "5 s",
+        "execution.checkpointing.dir": (folder / "checkpoints").as_uri(),
+        "io.tmp.dirs": str(folder / "tmp"),
+        "parallelism.default": parallelism,
+    }
+
+
+class Cluster:
+    """A JobManager and a TaskManager; a context.
+
+    Args:
+        home: where Flink is installed.
+        folder: for everything that it writes.
+        parallelism: of jobs, at first.
+        slots: how far they can be scaled.
+        memory: of the TaskManager's process.
+    """
+
+    def __init__(self, home: Path, folder: Path, parallelism: int, slots: int, memory: str) -> None:
+        self._home, self._folder, self._slots, self._parallelism = home, folder, slots, parallelism
+        self._port = free_port()
+        self._children: list[subprocess.Popen[bytes]] = []
+        for name in ("conf", "log", "tmp", "checkpoints"):
+            (folder / name).mkdir(parents=True, exist_ok=True)
+        given = settings(folder, self._port, parallelism, slots, memory)
+        lines = [f"{key}: {json.dumps(value)}\n" for key, value in given.items()]
+        (folder / "conf" / "config.yaml").write_text("".join(lines), encoding="utf-8")
+        (folder / "conf" / "log4j.properties").write_text(LOGGING, encoding="utf-8")
+
+    @property
+    def output(self) -> Path:
+        """What tasks print."""
+        return self._folder / "log" / "task_manager.out"
+
+    def __enter__(self) -> Self:
+        try:
+            self._start("job_manager", JOB_MANAGER, "GET_JM_RESOURCE_PARAMS")
+            self._start("task_manager", TASK_MANAGER, "GET_TM_RESOURCE_PARAMS")
+            self._wait()
+        except BaseException:
+            self.stop()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def _java(self, *words: str, more: str | None = None) -> list[str]:
+        """The command of a Java program with Flink's libraries, and more of them."""
+        java = os.path.join(os.environ["JAVA_HOME"], "bin", "java") if "JAVA_HOME" in os.environ else "java"
+        places = [self._home / name for name in ("lib/*", more) if name]
+        logging = f"-Dlog4j.configurationFile={self._folder / 'conf' / 'log4j.properties'}"
+        return [java, *OPEN, logging, "-cp", os.pathsep.join(map(str, places)), *words]
+
+    @property
+    def _environment(self) -> dict[str, str]:
+        folders = {"FLINK_CONF_DIR": self._folder / "conf", "FLINK_LOG_DIR": self._folder / "log"}
+        homes = {f"FLINK_{name.upper()}_DIR": self._home / name for name in ("lib", "opt", "plugins")}
+        return {**os.environ, **{name: str(path) for name, path in {**folders, **homes}.items()}}
+
+    def _start(self, name: str, program: str, memory: str) -> None:
+        """Starts a process with the memory that Flink derives from its settings."""
+        conf = ["--configDir", str(self._folder / "conf")]
+        asked = self._run(self._java(MEMORY, memory, *conf, more="bin/bash-java-utils.jar"), START_SECONDS)
+        told = [line.removeprefix(TOLD) for line in asked.splitlines() if line.startswith(TOLD)]
+        if len(told) != 2:
+            raise FlinkError(f"Flink did not say how much memory its {name} needs: {asked[-1000:]}")
+        java, dynamic = (line.split() for line in told)
+        command = self._java(program, *conf, *dynamic)
+        command[1:1] = java
+        with (
+            (self._folder / "log" / f"{name}.out").open("wb") as out,
+            (self._folder / "log" / f"{name}.err").open("wb") as err,
+        ):
+            self._children.append(
+                subprocess.Popen(command, stdout=out, stderr=err, env=self._environment)  # noqa: S603 - Flink's own program
+            )
+
+    def _run(self, command: list[str], seconds: float) -> str:
+        try:
+            done = subprocess.run(  # noqa: S603 - Flink's own programs
+                command, capture_output=True, text=True, env=self._environment, timeout=seconds, check=False
+            )
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise FlinkError(f"Flink's program did not run: {error}") from error
+        return done.stdout + done.stderr
+
+    def _wait(self) -> None:
+        deadline = time.monotonic() + START_SECONDS
+        while time.monotonic() < deadline:
+            if any(child.poll() is not None for child in self._children):
+                raise FlinkError(f"Flink ended at once: {self._errors()}")
+            try:
+                if self.get("/overview")["slots-total"] >= self._slots:
+                    return
+            except FlinkError:
+                pass
+            time.sleep(0.2)
+        raise FlinkError(f"Flink did not start in {START_SECONDS:.0f} s: {self._errors()}")
+
+    def _errors(self) -> str:
+        """The last words of its processes."""
+        files = sorted((self._folder / "log").glob("*.err"))
+        return "\n".join(file.read_text(encoding="utf-8", errors="replace")[-1000:] for file in files)
+
+    def stop(self) -> None:
+        """Ends both processes."""
+        for child in reversed(self._children):
+            child.terminate()
+        for child in self._children:
+            try:
+                child.wait(STOP_SECONDS)
+            except subprocess.TimeoutExpired:
+                child.kill()
+                child.wait()
+        self._children.clear()
+
+    def submit(self, options: Mapping[str, str], statements: Sequence[str]) -> str:
+        """Runs statements of SQL, the last of which starts a job; returns its id."""
+        with self._gateway() as gateway:
+            try:
+                java = gateway.jvm.org.apache.flink
+                nothing = gateway.new_array(gateway.jvm.java.lang.String, 0)
+                environments = java.streaming.api.environment.StreamExecutionEnvironment
+                environment = environments.createRemoteEnvironment(LOOPBACK, self._port, nothing)
+                environment.setParallelism(self._parallelism)
+                environment.setMaxParallelism(MOST_PARALLELISM)
+                tables = java.table.api.bridge.java.StreamTableEnvironment.create(environment)
+                for name, value in options.items():
+                    tables.getConfig().set(name, value)
+                for statement in statements:
+                    result = tables.executeSql(statement)
+                return str(result.getJobClient().get().getJobID().toString())
+            except Py4JError as error:
+                raise FlinkError(f"Flink started no job: {error}") from error
+
+    @contextmanager
+    def _gateway(self) -> Iterator[JavaGateway]:
+        """A JVM with Flink's client, which Python calls through the Py4J that Flink brings along; it ends when its input does."""
+        command = self._java(GATEWAY, "--die-on-broken-pipe", "0", more="opt/*")
+        with (self._folder / "log" / "client.err").open("wb") as err:
+            child = subprocess.Popen(  # noqa: S603 - Flink's own program
+                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=err, env=self._environment
+            )
+        try:
+            assert child.stdout is not None
+            port = child.stdout.readline().strip()
+            if not port.isdigit():
+                raise FlinkError(f"Flink's client did not start: {self._errors()}")
+            gateway = JavaGateway(gateway_parameters=GatewayParameters(port=int(port), auto_convert=True))
+            yield gateway
+            gateway.shutdown()
+        finally:
+            child.terminate()
+            child.communicate()
+
+    def rescale(self, job: str, parallelism: int) -> None:
+        """Asks for another parallelism of all of a job's vertices; the job restarts in place when it gets it."""
+        wanted = self.get(f"/jobs/{job}/resource-requirements")
+        for vertex in wanted.values():
+            vertex["parallelism"] = {"lowerBound": parallelism, "upperBound": parallelism}
+        self._call(f"/jobs/{job}/resource-requirements", "PUT", wanted)
+
+    def parallelism(self, job: str) -> int:
+        """The least parallelism of a job's vertices now, 0 while it does not run."""
+        told = self.get(f"/jobs/{job}")
+        if told["state"] != "RUNNING" or any(vertex["status"] != "RUNNING" for vertex in told["vertices"]):
+            return 0
+        return min(int(vertex["parallelism"]) for vertex in told["vertices"])
+
+    def get(self, path: str) -> Any:
+        """What the REST interface answers."""
+        return self._call(path, "GET", None)
+
+    def _call(self, path: str, method: str, body: Any) -> Any:
+        data = None if body is None else json.dumps(body).encode()
+        request = urllib.request.Request(
+            f"http://{LOOPBACK}:{self._port}{path}", data, {"Content-Type": "application/json"}, method=method
+        )
+        try:
+            with urllib.request.urlopen(request, timeout=CALL_SECONDS) as answer:  # noqa: S310 - as above
+                text = answer.read()
+        except (urllib.error.URLError, OSError) as error:
+            said = (
+                error.read().decode(errors="replace") if isinstance(error, urllib.error.HTTPError) else error
+            )
+            raise FlinkError(f"Flink's {method} {path} failed: {said}") from error
+        return json.loads(text) if text else None
+
+
+def free_port() -> int:
+    """A port of loopback that nobody has now."""
+    with socket.socket() as probe:
+        probe.bind((LOOPBACK, 0))
+        return int(probe.getsockname()[1])

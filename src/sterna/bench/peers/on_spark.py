@@ -1,0 +1,115 @@
+"""Laps and maximum rates of what runs on Spark: Sterna, and Spark's own aggregation.
+
+Sterna ships the state that moves, also between workers of one machine (``share_host_state=False``), and moves it ``matched``. Spark runs as in ``subjects``.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql import functions as F
+
+import sterna
+from sterna.bench import ceiling, harness
+from sterna.bench.latency import Histogram
+from sterna.bench.peers.lap import AFTER, BEFORE, Case, Course, Lap
+from sterna.bench.phases import Phase, rescale
+from sterna.bench.subjects import SparkSubject, SternaSubject
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from sterna.bench.rig import Say
+    from sterna.bench.source import Turns
+
+
+class OnSpark:
+    """Sterna, with so many bins, or Spark; an empty folder of its own for each lap."""
+
+    def __init__(self, name: str, spark: SparkSession, root: str, bins: int, say: Say) -> None:
+        self.name, self._spark, self._root, self._bins, self._say = name, spark, root, bins, say
+
+    def maximum_rate(self, folder: str, case: Case, course: Course) -> float:
+        """Records a second, with epochs of about a second."""
+        subject, first = self._filled(folder, case)
+        found = ceiling.maximum_rate(
+            self._spark,
+            subject,
+            folder,
+            case.records,
+            first=first,
+            warm=course.warm,
+            seconds=course.seconds,
+        )
+        return found.rate
+
+    def lap(self, folder: str, case: Case, course: Course, rate: float) -> Lap:
+        """See ``lap``."""
+        subject, first = self._filled(folder, case)
+        result = harness.run(
+            self._spark,
+            subject,
+            folder,
+            [
+                Phase("before", course.quiet),
+                Phase("lead", course.lead),
+                Phase("rescale", rescale(AFTER, course.quiet, course.limit)),
+                Phase("after", course.rest),
+            ],
+            rate=rate,
+            records=case.records,
+            first=first,
+            window=course.window,
+            settings_folder=self._root,
+        )
+        phases = {phase["name"]: phase for phase in result["phases"]}
+        steps = result["notes"][f"rescale to {AFTER}"]
+        during = Histogram()
+        for name in ("lead", "rescale"):
+            during.merge(Histogram.from_json(phases[name]["histogram"]))
+        quiet, asked = phases["before"], phases["rescale"]["second"]
+        return Lap(
+            self.name,
+            Histogram.from_json(quiet["histogram"]),
+            during,
+            (quiet["second"], quiet["second"] + quiet["seconds"]),
+            asked,
+            sum(seconds for name, seconds in steps.items() if name != "whole"),
+            wrong(self._counts(subject, folder), case.turns, case.keys + result["next_record"] - first),
+            result["timeline"],
+        )
+
+    def _filled(self, folder: str, case: Case) -> tuple[SternaSubject | SparkSubject, int]:
+        """The system with every key once in its state, and the number of the next record."""
+        os.makedirs(folder)
+        checkpoint, records = os.path.join(folder, "checkpoint"), case.records
+        self._say(f"{self.name}: filling {case.keys:,} keys")
+        if self.name == "spark":
+            subject = SparkSubject(checkpoint, BEFORE)
+            return subject, ceiling.fill(self._spark, subject, folder, records)
+        given: dict[str, Any] = {"bins": self._bins, "share_host_state": False, "strategy": sterna.matched()}
+        filling = SternaSubject(
+            checkpoint, BEFORE, initial_state={"aggregate": records.state(self._spark)}, **given
+        )
+        filling.start(records.stream(self._spark, os.path.join(folder, "input")))
+        filling.stop()
+        # A turn through all keys may be left out: the records after it have the same keys as those before.
+        return SternaSubject(checkpoint, BEFORE, **given), 0
+
+    def _counts(self, subject: SternaSubject | SparkSubject, folder: str) -> DataFrame:
+        """``key`` and ``n`` of every key in the state."""
+        if isinstance(subject, SternaSubject):
+            assert subject.handle is not None, "not started"
+            held: DataFrame = subject.handle.state()
+            return held.select("key", "n")
+        stored = self._spark.read.format("statestore").load(os.path.join(folder, "checkpoint"))
+        # The state store knows columns by their place: the key, the count, and the greatest payload if there is one.
+        flat = stored.select("key.*", "value.*")
+        return flat.toDF("key", "n", *flat.columns[2:])
+
+
+def wrong(counts: DataFrame, keys: Turns, end: int) -> int:
+    """How many keys have not been counted as often as they are among the records below ``end``."""
+    right = counts.where(F.col("n") == keys.times(F.col("key"), end)).select("key").distinct().count()
+    return keys.count - right

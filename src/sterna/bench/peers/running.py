@@ -1,0 +1,287 @@
+"""``sterna bench peers``: the parts, one after the other, and what they come to.
+
+- ``router``: how many NEXMark events a second get into Sterna's router (``packed``).
+- ``queries``: NEXMark's queries, Sterna and Spark's own operators (``queries``).
+- ``throughput``: how many records a second a count by key keeps up with, over more keys than caches hold: Sterna, Spark, Flink.
+- ``rescale``: from two workers to four while records come at half of what the slowest keeps up with, over states that grow: the same three (``lap``).
+
+Every round all systems take their turn, in an order that is reversed every other round, each from the start with an empty folder; only one runs at a time. All rounds are in the result. What a peer does better is in ``peer_better``.
+"""
+
+from __future__ import annotations
+
+import shutil
+import statistics
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from sterna.bench import harness, machine, offline
+from sterna.bench.peers import flink, packed, queries
+from sterna.bench.peers.lap import AFTER, BEFORE, Case, Course, Lap
+from sterna.bench.peers.on_flink import OnFlink
+from sterna.bench.peers.on_spark import OnSpark
+from sterna.bench.peers.telling import SYSTEMS, configuration, goals, peer_better, show
+from sterna.errors import InvalidInput
+from sterna.nexmark.queries import QUERIES
+from sterna.session import interruptible, workplace
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from sterna.bench.rig import Say
+
+__all__ = ["FULL", "NAMES", "PARTS", "QUICK", "SYSTEMS", "Sizes", "run", "show"]
+
+PARTS = ("router", "queries", "throughput", "rescale")
+NAMES = tuple(QUERIES)
+FAILED = (TimeoutError, RuntimeError, flink.FlinkError, OSError)
+
+
+class Peer(Protocol):
+    """A system that counts by key."""
+
+    name: str
+
+    def maximum_rate(self, folder: str, case: Case, course: Course) -> float:
+        """Records a second that it keeps up with."""
+
+    def lap(self, folder: str, case: Case, course: Course, rate: float) -> Lap:
+        """See ``lap``."""
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """How much is measured.
+
+    Attributes:
+        router: the events of NEXMark, packed and not.
+        queries: the NEXMark queries.
+        throughput: the keys of the count.
+        rescale: the states, the smallest first.
+        course: how long everything takes.
+        bins: of Sterna; half of them move, two in a step.
+        share: how much of what the slowest keeps up with they are given while they rescale.
+        rounds: how often the systems take turns.
+        memory: of Spark's heap and of Flink's TaskManager.
+        claims: whether the figures say anything about the goals.
+    """
+
+    router: packed.Size
+    queries: queries.Size
+    throughput: Case
+    rescale: tuple[Case, ...]
+    course: Course
+    bins: int
+    share: float
+    rounds: int
+    memory: str
+    claims: bool
+
+
+FULL = Sizes(
+    router=packed.FULL,
+    queries=queries.FULL,
+    throughput=Case(2**23, 0),
+    rescale=(Case(2**18, 232), Case(2**20, 232), Case(2**22, 232)),
+    course=Course(),
+    bins=256,
+    share=0.5,
+    rounds=3,
+    memory="4g",
+    claims=True,
+)
+QUICK = Sizes(
+    router=packed.QUICK,
+    queries=queries.QUICK,
+    throughput=Case(2**12, 0),
+    rescale=(Case(2**12, 32),),
+    course=Course(warm=3.0, seconds=4.0, quiet=4.0, lead=1.0, rest=1.0, window=3.0, limit=120.0),
+    bins=16,
+    share=0.1,
+    rounds=1,
+    memory="2g",
+    claims=False,
+)
+
+
+def run(
+    say: Say,
+    *,
+    parts: Sequence[str] = PARTS,
+    systems: Sequence[str] = SYSTEMS,
+    names: Sequence[str] = NAMES,
+    sizes: Sizes = FULL,
+    rounds: int | None = None,
+    master: str = "local[2]",
+    folder: str | None = None,
+    flink_home: Path | None = None,
+) -> dict[str, Any]:
+    """Measure and return the figures; see the module's docstring.
+
+    Args:
+        say: takes a line about what is going on.
+        parts: which ones.
+        systems: who counts, beside Sterna.
+        names: which NEXMark queries.
+        sizes: how much is measured.
+        rounds: how often systems take turns; as the sizes say unless given.
+        master: Spark's master, if no session runs yet.
+        folder: where the temporary folder goes; the system's choice unless given.
+        flink_home: a folder that Flink is installed into, and found in the next time; a temporary one unless given.
+    """
+    for name in names:
+        if name not in QUERIES:
+            raise InvalidInput(f"{name!r} is none of the queries {', '.join(QUERIES)}")
+    with workplace(master, sizes.memory, folder, harness.settings) as (spark, root):
+        home = flink_home or root / "flink-home"
+        bench = _Bench(spark, root, home, sizes, rounds or sizes.rounds, list(systems), say)
+        found = interruptible(lambda: bench.all(parts, names), spark.stop)
+        return {
+            "benchmark": "peers",
+            "rounds": bench.rounds,
+            **found,
+            "failures": bench.failures,
+            "goals": goals(found) if sizes.claims else {},
+            "peer_better": peer_better(found),
+            "configuration": configuration(sizes.memory, sizes.bins),
+            "machine": machine.facts(spark),
+        }
+
+
+class _Bench:
+    """What all parts share."""
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        root: Path,
+        home: Path,
+        sizes: Sizes,
+        rounds: int,
+        systems: list[str],
+        say: Say,
+    ) -> None:
+        self._spark, self._root, self._sizes, self._say = spark, root, sizes, say
+        self.rounds = rounds
+        self.failures: list[str] = []
+        self._home, self._systems = home, systems
+
+    def all(self, parts: Sequence[str], names: Sequence[str]) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        if "router" in parts:
+            found["router"] = packed.measure(
+                self._spark, self._root, self._sizes.router, self.rounds, self._say
+            )
+        if "queries" in parts:
+            found["queries"] = queries.compare(
+                self._spark, self._root, names, self._sizes.queries, self.rounds, self._say
+            )
+        peers = self._peers() if {"throughput", "rescale"} & set(parts) else []
+        if "throughput" in parts:
+            found["throughput"] = self._throughput(peers)
+        if "rescale" in parts:
+            found["rescale"] = self._rescale(peers)
+        return found
+
+    def _peers(self) -> list[Peer]:
+        out: list[Peer] = []
+        for name in SYSTEMS:
+            if name not in self._systems:
+                continue
+            if name == "flink":
+                out.append(OnFlink(flink.installed(self._home, self._say), self._sizes.memory, self._say))
+            else:
+                out.append(OnSpark(name, self._spark, str(self._root), self._sizes.bins, self._say))
+        return out
+
+    def _turns(self, peers: list[Peer], what: str, turn: Callable[[Peer, str], None]) -> None:
+        """Every round every system once, each with an empty folder; one that fails is told of, and costs only itself."""
+        for number in range(self.rounds):
+            for peer in peers if number % 2 == 0 else peers[::-1]:
+                folder = self._root / f"{what}-{peer.name}-{number}"
+                try:
+                    turn(peer, str(folder))
+                except FAILED as error:
+                    self.failures.append(f"{what}, round {number + 1}, {peer.name}: {error}")
+                    self._say(f"{peer.name} failed: {error}")
+                finally:
+                    shutil.rmtree(folder, ignore_errors=True)
+
+    def _throughput(self, peers: list[Peer]) -> dict[str, Any]:
+        case, rates = self._sizes.throughput, {peer.name: list[float]() for peer in peers}
+
+        def turn(peer: Peer, folder: str) -> None:
+            rates[peer.name].append(peer.maximum_rate(folder, case, self._sizes.course))
+            self._say(f"{peer.name}: at most {rates[peer.name][-1]:,.0f} records a second")
+
+        self._turns(peers, "throughput", turn)
+        return {"keys": case.keys, **_rates(rates)}
+
+    def _rescale(self, peers: list[Peer]) -> dict[str, Any]:
+        rate, ceilings = self._common_rate(peers)
+        lines = []
+        for case in self._sizes.rescale:
+            able = [peer for peer in peers if peer.name != "spark" or offline.available(self._spark)]
+            laps: dict[str, list[dict[str, Any]]] = {peer.name: [] for peer in able}
+
+            def turn(peer: Peer, folder: str, case: Case = case, laps: dict[str, Any] = laps) -> None:
+                told = peer.lap(folder, case, self._sizes.course, rate).to_json()
+                laps[peer.name].append(told)
+                self._say(
+                    f"{case.megabytes:,} MB, {peer.name}: longest wait {told['during']['max_ms']:,.0f} ms, before {told['before']['max_ms']:,.0f} ms"
+                )
+
+            self._turns(able, f"rescale-{case.keys}", turn)
+            lines += [
+                {"state_mb": case.megabytes, "keys": case.keys, "rate": round(rate), **_line(name, rounds)}
+                for name, rounds in laps.items()
+                if rounds
+            ]
+        return {"from": BEFORE, "to": AFTER, "ceilings": ceilings, "results": lines}
+
+    def _common_rate(self, peers: list[Peer]) -> tuple[float, dict[str, int]]:
+        """A share of what the slowest keeps up with, with the largest state; and what all keep up with."""
+        found: dict[str, int] = {}
+        for peer in peers:
+            folder = self._root / f"ceiling-{peer.name}"
+            found[peer.name] = round(
+                peer.maximum_rate(str(folder), self._sizes.rescale[-1], self._sizes.course)
+            )
+            shutil.rmtree(folder, ignore_errors=True)
+            self._say(f"{peer.name}: at most {found[peer.name]:,} records a second")
+        return self._sizes.share * min(found.values()), found
+
+
+def _rates(rates: dict[str, list[float]]) -> dict[str, Any]:
+    out: dict[str, Any] = {}
+    for name, rounds in rates.items():
+        if rounds:
+            out[f"{name}_records_per_second"] = round(statistics.median(rounds))
+            out[f"{name}_rounds"] = [round(rate) for rate in rounds]
+    mine = rates.get("sterna", [])
+    for name, theirs in rates.items():
+        pairs = [a / b for a, b in zip(mine, theirs, strict=False) if b]
+        if name != "sterna" and pairs:
+            out[f"ratio_to_{name}"] = round(statistics.median(pairs), 2)
+    return out
+
+
+def _line(name: str, rounds: list[dict[str, Any]]) -> dict[str, Any]:
+    def middle(pick: Callable[[dict[str, Any]], float]) -> float:
+        return round(statistics.median(map(pick, rounds)), 2)
+
+    return {
+        "system": name,
+        **{
+            f"{when}_{what}": middle(lambda one, when=when, what=what: one[when][what])  # type: ignore[misc]
+            for when in ("before", "during")
+            for what in ("p50_ms", "p99_ms", "max_ms")
+        },
+        "completed_seconds": middle(lambda one: one["completed_seconds"]),
+        "back_seconds": middle(lambda one: one["back_seconds"]),
+        "increase_ms": middle(lambda one: one["increase_ms"]),
+        "wrong_keys": max(one["wrong_keys"] for one in rounds),
+        "rounds": rounds,
+    }

@@ -1,0 +1,168 @@
+"""What a comparison with the peers comes to: the goals, where a peer is better, how each was set up, and tables."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from sterna.bench.peers import flink, queries
+from sterna.bench.peers.flink_count import OPTIONS
+from sterna.bench.peers.lap import AFTER, BEFORE
+from sterna.bench.systems import SPARK_STATE
+
+SYSTEMS = ("sterna", "spark", "flink")
+TO_FLINK_LATENCY, TO_FLINK_RATE = 0.2, 1.5
+
+
+def goals(found: dict[str, Any]) -> dict[str, Any]:
+    """What was wanted, and what it came to."""
+    out: dict[str, Any] = {}
+    if "router" in found:
+        out["packed_per_second_and_core"] = found["router"]["packed_per_second_and_core"]
+        out["packed_at_least_a_million"] = found["router"]["at_least_a_million"]
+    for line in found.get("queries", []):
+        if "at_least_5_times" in line:
+            out[f"{line['query']}_ratio"] = line["ratio"]
+            out[f"{line['query']}_at_least_{queries.LEAST_RATIO:g}"] = line["at_least_5_times"]
+    rate = found.get("throughput", {}).get("ratio_to_flink")
+    if rate is not None:
+        out["rate_to_flink"] = rate
+        out[f"rate_to_flink_at_least_{TO_FLINK_RATE}"] = rate >= TO_FLINK_RATE
+    largest = {line["system"]: line for line in found.get("rescale", {}).get("results", [])}
+    if {"sterna", "flink"} <= set(largest):
+        share = largest["sterna"]["during_max_ms"] / max(largest["flink"]["during_max_ms"], 1e-9)
+        out["longest_wait_to_flink"] = round(share, 3)
+        out[f"longest_wait_to_flink_at_most_{TO_FLINK_LATENCY}"] = share <= TO_FLINK_LATENCY
+    if largest:
+        lines = found["rescale"]["results"]
+        out["nothing_lost_or_doubled"] = all(not line["wrong_keys"] for line in lines)
+    return out
+
+
+def peer_better(found: dict[str, Any]) -> list[str]:
+    """In words, wherever a peer has the better figure."""
+    out = [
+        f"{line['query']}: Spark's own version takes {line['spark_events_per_second']:,} events a second, Sterna {line['sterna_events_per_second']:,}"
+        for line in found.get("queries", [])
+        if line["ratio"] < 1
+    ]
+    rates = found.get("throughput", {})
+    out += [
+        f"count by key: {name} takes {rates[f'{name}_records_per_second']:,} records a second, Sterna {rates['sterna_records_per_second']:,}"
+        for name in SYSTEMS[1:]
+        if rates.get(f"ratio_to_{name}", 1.0) < 1
+    ]
+    lines = found.get("rescale", {}).get("results", [])
+    mine = {line["keys"]: line for line in lines if line["system"] == "sterna"}
+    words = {
+        "before_p50_ms": "the median latency before",
+        "before_p99_ms": "the 99th percentile before",
+        "before_max_ms": "the longest wait before",
+        "during_max_ms": "the longest wait while it rescales",
+        "completed_seconds": "the seconds until it is complete",
+        "back_seconds": "the seconds until latency is what it was",
+    }
+    for line in lines:
+        ours = mine.get(line["keys"])
+        if line["system"] == "sterna" or ours is None:
+            continue
+        for name, what in words.items():
+            if line[name] < ours[name]:
+                out.append(
+                    f"{line['state_mb']:,} MB: {what}: {line['system']} {line[name]:,g}, Sterna {ours[name]:,g}"
+                )
+    return out
+
+
+def configuration(memory: str, bins: int) -> dict[str, Any]:
+    """How each system is set up."""
+    return {
+        "sterna": {"workers": BEFORE, "bins": bins, "share_host_state": False, "strategy": "matched"},
+        "spark": {**SPARK_STATE, "spark.sql.shuffle.partitions": str(BEFORE)},
+        "flink": {
+            "package": flink.PACKAGE,
+            **{
+                key: value
+                for key, value in flink.settings(Path("/"), 0, BEFORE, AFTER, memory).items()
+                if not key.endswith(("port", "address", "host", "dir", "dirs"))
+            },
+            **OPTIONS,
+        },
+    }
+
+
+def show(result: dict[str, Any], console: Console) -> None:
+    """Print the figures as tables."""
+    if "router" in result:
+        told = result["router"]
+        for way in ("packed", "rows"):
+            console.print(
+                f"NEXMark into the router, {way}: {told[f'{way}_per_second_and_core']:,} events a second and core"
+            )
+    if "queries" in result:
+        console.print(_queries(result["queries"]))
+    if "throughput" in result:
+        console.print(_throughput(result["throughput"]))
+    if "rescale" in result:
+        console.print(_rescale(result["rescale"]))
+    if result["peer_better"]:
+        console.print("Where a peer is better:")
+        for sentence in result["peer_better"]:
+            console.print(f"- {sentence}", markup=False)
+    for failure in result["failures"]:
+        console.print(f"failed: {failure}", markup=False)
+
+
+def _queries(lines: list[dict[str, Any]]) -> Table:
+    table = Table(title="NEXMark: Sterna and Spark's own operators")
+    for name in ("query", "events/epoch", "Sterna events/s", "Spark events/s", "ratio"):
+        table.add_column(name, justify="left" if name == "query" else "right")
+    for line in lines:
+        table.add_row(
+            line["query"],
+            f"{line['events_per_epoch']:,}",
+            f"{line['sterna_events_per_second']:,}",
+            f"{line['spark_events_per_second']:,}",
+            f"{line['ratio']:.2f}×",
+        )
+    return table
+
+
+def _throughput(told: dict[str, Any]) -> Table:
+    table = Table(title=f"Counting by key: {told['keys']:,} keys")
+    for name in ("", "records/s", "Sterna's ratio to it"):
+        table.add_column(name, justify="right" if name else "left")
+    for name in SYSTEMS:
+        if f"{name}_records_per_second" in told:
+            ratio = told.get(f"ratio_to_{name}")
+            table.add_row(
+                name, f"{told[f'{name}_records_per_second']:,}", "" if ratio is None else f"{ratio:.2f}×"
+            )
+    return table
+
+
+def _rescale(told: dict[str, Any]) -> Table:
+    table = Table(title=f"From {told['from']} workers to {told['to']}", caption="waits in ms")
+    for name in (
+        "MB",
+        "",
+        "p99 before",
+        "longest before",
+        "longest during",
+        "complete",
+        "back to usual",
+        "wrong keys",
+    ):
+        table.add_column(name, justify="right" if name else "left")
+    for line in told["results"]:
+        table.add_row(
+            f"{line['state_mb']:,}",
+            line["system"],
+            *(f"{line[name]:,.0f}" for name in ("before_p99_ms", "before_max_ms", "during_max_ms")),
+            *(f"{line[name]:,.1f} s" for name in ("completed_seconds", "back_seconds")),
+            str(line["wrong_keys"]),
+        )
+    return table

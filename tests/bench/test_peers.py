@@ -1,0 +1,121 @@
+"""What the comparison with the peers is made of; the peers themselves are in ``test_peers_run``."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pyspark.sql import functions as F
+
+from sterna.bench.feeder import Schedule
+from sterna.bench.peers import telling
+from sterna.bench.peers.flink_count import SAMPLE, Seen, Watcher, first_lines, latencies, statements
+from sterna.bench.peers.lap import back
+from sterna.bench.source import Turns
+
+
+@given(st.integers(0, 12), st.integers(0, 10_000))
+def test_every_key_has_its_turn(power, start):
+    keys = Turns(2**power)
+    assert sorted(keys.key(start + i) for i in range(keys.count)) == list(range(keys.count))
+
+
+@pytest.mark.parametrize("end", [0, 1, 63, 64, 200])
+def test_spark_knows_keys_and_how_often_they_come(spark, end):
+    keys = Turns(64)
+    found = spark.range(end).select(keys.expression(F.col("id")).alias("key")).collect()
+    assert [row.key for row in found] == [keys.key(record) for record in range(end)]
+    often = spark.range(64).select("id", keys.times(F.col("id"), end).alias("n")).collect()
+    counted = Counter(row.key for row in found)
+    assert {row.id: row.n for row in often} == {key: counted[key] for key in range(64)}
+
+
+def watched(path, lines):
+    path.write_text("".join(f"2> {line}\n" for line in lines))
+    watcher = Watcher(path)
+    with watcher:
+        deadline = time.monotonic() + 10
+        wanted = sum(line.startswith("+") for line in lines)
+        while len(watcher.seen) < wanted and time.monotonic() < deadline:
+            time.sleep(0.01)
+    return watcher
+
+
+def test_the_watcher_counts_what_was_told_once(tmp_path):
+    keys = Turns(2 * SAMPLE)
+    lines = ["+I[0, 1, 0]", f"+I[{keys.key(SAMPLE)}, 1, {SAMPLE}]", "-U[0, 1, 0]", f"+U[0, 2, {2 * SAMPLE}]"]
+    watcher = watched(tmp_path / "out", [*lines, lines[0], "Exception in thread", lines[3]])
+    assert watcher.records == 3
+    assert watcher.wrong(keys, 2 * SAMPLE + 1) == 0
+    assert watcher.wrong(keys, 2 * SAMPLE) == 1
+    assert watcher.wrong(keys, 4 * SAMPLE) == 1
+
+
+def test_a_record_counts_when_it_is_first_told():
+    schedule = Schedule(begin=100.0, rate=256.0, first=256)
+    seen = [Seen(99.0, 0, 1, 0), Seen(100.5, 0, 2, 256), Seen(103.0, 1, 1, 512), Seen(109.0, 0, 2, 256)]
+    kept = first_lines(seen, 256)
+    assert [one.at for one in kept] == [100.5, 103.0]
+    assert latencies(kept, schedule, 100.0, 101.0).max == pytest.approx(0.5)
+    assert latencies(kept, schedule, 101.0, 102.0).max == pytest.approx(2.0)
+
+
+def test_the_job_of_flink_counts_the_same_records(tmp_path):
+    text = " ".join(statements(tmp_path, Turns(2**10), 200))
+    assert "MOD(record * 2654435761, 1024) AS key" in text
+    assert text.count("SHA512") == 2
+    assert "payload" not in " ".join(statements(tmp_path, Turns(2**10), 0))
+
+
+def test_latency_is_back_when_the_last_record_waits_as_before():
+    slots = [{"second": i / 4, "max_ms": 100.0} for i in range(40)]
+    assert back(slots, (0.0, 5.0), 6.0) == 0.0
+    slots[30]["max_ms"] = 111.0
+    assert back(slots, (0.0, 5.0), 6.0) == pytest.approx(1.75)
+    slots[30]["max_ms"] = 109.0
+    slots[21]["max_ms"] = 5_000.0  # due before the change
+    assert back(slots, (0.0, 5.0), 6.0) == 0.0
+
+
+def line(system, **figures):
+    usual = dict.fromkeys(("before_p50_ms", "before_p99_ms", "before_max_ms", "during_max_ms"), 10.0)
+    return {
+        "system": system,
+        "keys": 4,
+        "state_mb": 1,
+        "completed_seconds": 1.0,
+        "back_seconds": 1.0,
+        "wrong_keys": 0,
+        **usual,
+        **figures,
+    }
+
+
+def test_where_a_peer_is_better_it_is_said():
+    found = {
+        "queries": [
+            {"query": "q5", "ratio": 0.8, "spark_events_per_second": 10, "sterna_events_per_second": 8}
+        ],
+        "throughput": {"ratio_to_flink": 0.9, "flink_records_per_second": 10, "sterna_records_per_second": 9},
+        "rescale": {"results": [line("sterna"), line("flink", before_p50_ms=1.0, during_max_ms=100.0)]},
+    }
+    assert telling.peer_better(found) == [
+        "q5: Spark's own version takes 10 events a second, Sterna 8",
+        "count by key: flink takes 10 records a second, Sterna 9",
+        "1 MB: the median latency before: flink 1, Sterna 10",
+    ]
+    assert telling.goals(found) == {
+        "rate_to_flink": 0.9,
+        "rate_to_flink_at_least_1.5": False,
+        "longest_wait_to_flink": 0.1,
+        "longest_wait_to_flink_at_most_0.2": True,
+        "nothing_lost_or_doubled": True,
+    }
+
+
+def test_a_key_that_is_wrong_anywhere_is_told():
+    found = {"rescale": {"results": [line("sterna", wrong_keys=1), line("flink")]}}
+    assert telling.goals(found)["nothing_lost_or_doubled"] is False

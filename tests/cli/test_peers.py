@@ -1,0 +1,94 @@
+"""``sterna bench peers``, at its smallest: Sterna and Spark, and Flink as it is installed from its package."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from sterna.bench import offline
+from sterna.bench.peers import flink, packed, running
+from sterna.bench.peers.lap import Case, Course
+from sterna.cli import app
+
+FLINK = Path(sys.prefix) / "flink"
+SHORT = Course(warm=0.5, seconds=1.5, quiet=2.0, lead=0.5, rest=0.2, window=1.0, limit=120.0)
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch):
+    size = replace(running.QUICK.queries, each=1_000, epochs=2, warm=1)
+    quick = replace(
+        running.QUICK,
+        router=packed.Size(2_000, 1_000, 0.3, 1.5),
+        queries=size,
+        throughput=Case(2**10, 0),
+        rescale=(Case(2**10, 20),),
+        course=SHORT,
+        memory="1g",
+    )
+    monkeypatch.setattr(running, "QUICK", quick)
+
+
+def told(*arguments):
+    result = CliRunner().invoke(app, ["bench", "peers", "--quick", "--json", *arguments])
+    assert result.exit_code == 0, (result.output, result.exception)
+    found = json.loads(result.stdout)
+    assert found["failures"] == []
+    return found
+
+
+def test_queries_run_on_both_sides(spark, tmp_path):
+    found = told(
+        "--part", "router", "--part", "queries", "--query", "q2", "--query", "q3", "--dir", str(tmp_path)
+    )
+    assert found["router"]["packed_per_second_and_core"] > 0
+    assert [line["query"] for line in found["queries"]] == ["q2", "q3"]
+    for line in found["queries"]:
+        assert line["ratio"] > 0
+        assert ("at_least_5_times" in line) == (line["query"] == "q3")
+    assert list(tmp_path.iterdir()) == []
+    assert spark.streams.active == []
+
+
+def test_sterna_and_spark_rescale_and_lose_nothing(spark, tmp_path):
+    found = told("--part", "rescale", "--system", "sterna", "--system", "spark", "--dir", str(tmp_path))
+    lines = found["rescale"]["results"]
+    # Before Spark 4.2 there is no way to rescale a query of Spark's own.
+    assert [line["system"] for line in lines] == ["sterna", *(["spark"] if offline.available(spark) else [])]
+    assert all(line["wrong_keys"] == 0 for line in lines)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_flink_counts_and_rescales(spark, tmp_path):
+    arguments = ["--part", "throughput", "--part", "rescale", "--system", "flink"]
+    found = told(*arguments, "--flink", str(FLINK), "--dir", str(tmp_path))
+    assert found["throughput"]["flink_records_per_second"] > 0
+    (line,) = found["rescale"]["results"]
+    assert line["wrong_keys"] == 0
+    assert line["during_max_ms"] >= line["before_p50_ms"] > 0
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["--part", "everything"], "is none of"),
+        (["--system", "storm"], "is none of"),
+        (["--query", "q9"], "is none of the queries"),
+    ],
+)
+def test_what_there_is_not_is_refused(spark, arguments, says):
+    result = CliRunner().invoke(app, ["bench", "peers", "--quick", *arguments])
+    assert result.exit_code != 0
+    assert says in " ".join(result.output.split())
+
+
+def test_a_package_that_is_not_there_is_an_error(tmp_path, monkeypatch):
+    monkeypatch.setattr(flink, "PACKAGE", "there-is-no-such-package-of-flink==1")
+    with pytest.raises(flink.FlinkError, match="can't be installed"):
+        flink.installed(tmp_path, lambda _: None)
