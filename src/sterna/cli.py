@@ -19,6 +19,7 @@ import typer
 from rich.console import Console
 
 from sterna import commands
+from sterna.errors import SternaError
 from sterna.nexmark.commands import app as nexmark
 from sterna.terminal import (
     Folder,
@@ -352,6 +353,35 @@ def peers(
             flink_home=flink,
         )
         told(result, running.show, as_json=as_json)
+
+
+@bench.command()
+def page(
+    *,
+    figures: Annotated[
+        Path, typer.Option(file_okay=False, help="The folder with what benchmarks print with --json.")
+    ] = Path("docs/figures"),
+    file: Annotated[
+        Path,
+        typer.Option("--page", dir_okay=False, help="The page; its pictures go to the folder beside it."),
+    ] = Path("docs/evaluation.md"),
+    check: Annotated[
+        bool, typer.Option("--check", help="Write nothing; exit with 1 if the page is not up to date.")
+    ] = False,
+) -> None:
+    """Make the evaluation page from the figures that are there: everything the Megaphone paper measures, beside what it says.
+
+    Measures nothing, and takes a moment. What is not measured yet is in the page, with the command that measures it.
+    """
+    with failures():
+        from sterna.bench.evaluation.page import made, stale, write
+
+        whole = made(figures)
+        changed = stale(whole, file) if check else write(whole, file)
+        for path in changed:
+            typer.echo(path)
+        if check and changed:
+            raise SternaError("these are not what the figures say: run `sterna bench page`")
 
 
 if __name__ == "__main__":

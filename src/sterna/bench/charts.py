@@ -114,7 +114,7 @@ def _rule(y: float, label: str) -> list[ET.Element]:
     ]
 
 
-def _latency_tick(tick: float) -> str:
+def latency_tick(tick: float) -> str:
     """A round latency, short enough for the margin."""
     return f"{tick:g} ms" if tick < 1000 else f"{tick / 1000:,g} s"
 
@@ -128,7 +128,7 @@ def _latency_grid(axes: Axes, steady_max: float | None) -> list[ET.Element]:
     y, steady = _latency_y(axes), known(steady_max)
     parts = []
     for tick in axes.latency.ticks():
-        rule, label = _rule(y(tick), _latency_tick(tick))
+        rule, label = _rule(y(tick), latency_tick(tick))
         touches = steady and abs(y(tick) - y(steady)) < LINE_HEIGHT
         parts += [rule] if touches else [rule, label]
     if steady:

@@ -1,0 +1,24 @@
+"""The files of figures: which benchmark writes each, and with what command."""
+
+from __future__ import annotations
+
+MIGRATIONS = ("headline", "bins", "keys", "proportional", "load", "memory", "afterwards")
+QUERIES = tuple(f"q{number}" for number in range(1, 9))
+
+COMMANDS = {
+    **{f"migrate-{name}": f"sterna bench migrate --experiment {name}" for name in MIGRATIONS},
+    **{f"nexmark-{name}": f"sterna nexmark run {name}" for name in QUERIES},
+    "bins": "sterna bench bins",
+    "throughput": "sterna bench throughput --quick-logs",
+    "state": "sterna bench state",
+    "peers": "sterna bench peers",
+}
+
+
+def command(name: str) -> str:
+    """The whole command that makes the file of a name.
+
+    >>> command("bins")
+    'sterna bench bins --json > docs/figures/bins.json'
+    """
+    return f"{COMMANDS[name]} --json > docs/figures/{name}.json"

@@ -1,0 +1,129 @@
+"""What becomes of strategies as something grows, and what that means beside the paper."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from sterna.bench.evaluation.moves import Move
+from sterna.bench.evaluation.words import ALIKE, changed, code, factor, listed
+
+
+@dataclass(frozen=True)
+class Trend:
+    """What becomes of a strategy from the smallest size to the greatest: its longest latency, that of the quiet time, its duration and its steps, as ratios."""
+
+    strategy: str
+    ends: str
+    latency: float
+    quiet: float
+    seconds: float
+    steps: float
+
+    @classmethod
+    def of(cls, ordered: Sequence[Move], label: Callable[[Move], str]) -> Trend | None:
+        """The trend of a strategy's lines, from the smallest size to the greatest; none of a single line."""
+        if len(ordered) < 2:
+            return None
+        first, last = ordered[0], ordered[-1]
+        return cls(
+            first.strategy,
+            f"from {label(first)} to {label(last)}",
+            last.during_ms / max(first.during_ms, 1e-9),
+            last.before_ms / max(first.before_ms, 1e-9),
+            last.seconds / max(first.seconds, 1e-9),
+            last.steps / max(first.steps, 1e-9),
+        )
+
+    @property
+    def by_moving(self) -> float:
+        """What the size does to the latency of a migration beyond what it does to any epoch."""
+        return self.latency / max(self.quiet, 1e-9)
+
+    @property
+    def said(self) -> str:
+        """In a sentence."""
+        return (
+            f"{code(self.strategy)}, {self.ends}: the longest latency {changed(self.latency)}, that of the quiet time before it {changed(self.quiet)}; "
+            f"the duration {changed(self.seconds)}."
+        )
+
+
+def meaning(experiment: str, trends: Sequence[Trend]) -> str:
+    """What the trends of an experiment mean beside the paper's."""
+    whole = [trend for trend in trends if trend.strategy == "all_at_once"]
+    fine = [trend for trend in trends if trend.strategy != "all_at_once"]
+    judge = {"bins": _more_bins, "keys": _more_keys, "proportional": _in_proportion}[experiment]
+    return " ".join(judge(whole, fine))
+
+
+def _more_bins(whole: list[Trend], fine: list[Trend]) -> list[str]:
+    lower = [code(trend.strategy) for trend in fine if trend.latency < 1 / ALIKE]
+    longer = [trend for trend in fine if trend.seconds > ALIKE]
+    parts = []
+    if lower:
+        parts.append(f"As in the paper, more bins lower the longest latency of {listed(lower)}.")
+    higher = [code(trend.strategy) for trend in fine if trend.latency >= 1 / ALIKE]
+    if higher:
+        parts.append(
+            f"Unlike in the paper, they do not lower that of {listed(higher)}: a step that moves little is lost among epochs that are slow for other reasons, and a longer migration meets more of these."
+        )
+    for trend in whole:
+        kept = 1 / ALIKE <= trend.latency <= ALIKE
+        parts.append(
+            f"{'As' if kept else 'Unlike'} in the paper, the longest latency of all at once {changed(trend.latency)}."
+        )
+    if longer:
+        said = listed(
+            f"{code(trend.strategy)} takes {factor(trend.seconds)} as long for {factor(trend.steps)} as many steps"
+            for trend in longer
+        )
+        parts.append(
+            f"Unlike in the paper, more bins make migrations longer: {said}. A step is an epoch here, and an epoch takes hundreds of milliseconds however little it moves; in the paper a step takes as long as its bins do."
+        )
+    return parts
+
+
+def _more_keys(whole: list[Trend], fine: list[Trend]) -> list[str]:
+    grows = [trend for trend in (*whole, *fine) if trend.latency > ALIKE]
+    stays = [trend for trend in (*whole, *fine) if trend.latency <= ALIKE]
+    parts = []
+    if grows:
+        parts.append(
+            f"As in the paper, the longest latency grows with the keys for {listed(code(trend.strategy) for trend in grows)}."
+        )
+    if stays:
+        parts.append(
+            f"Unlike in the paper, it does not for {listed(code(trend.strategy) for trend in stays)}: the part of an epoch that grows with the bytes of a step is small beside the part that does not."
+        )
+    slower = [trend for trend in fine if trend.steps <= ALIKE and trend.seconds > ALIKE]
+    if slower:
+        parts.append(
+            f"{listed(code(trend.strategy) for trend in slower)} {'takes' if len(slower) == 1 else 'take'} longer with as many steps: every step moves more."
+        )
+    return parts
+
+
+def _in_proportion(whole: list[Trend], fine: list[Trend]) -> list[str]:
+    kept = [code(trend.strategy) for trend in fine if trend.latency <= ALIKE]
+    alike = [trend for trend in fine if trend.latency > ALIKE >= trend.by_moving]
+    grown = [trend for trend in fine if trend.latency > ALIKE and trend.by_moving > ALIKE]
+    parts = []
+    if kept:
+        parts.append(f"As in the paper, the longest latency of {listed(kept)} does not grow with the state.")
+    if alike:
+        parts.append(
+            f"That of {listed(code(trend.strategy) for trend in alike)} grows, and no more than that of the quiet time: epochs over a larger state are slower here, whatever moves."
+        )
+    if grown:
+        parts.append(
+            f"**Unlike in the paper, that of {listed(code(trend.strategy) for trend in grown)} grows**, also beyond what the quiet time does ({listed(factor(trend.by_moving) for trend in grown)})."
+        )
+    for trend in whole:
+        grows = trend.latency > ALIKE
+        parts.append(
+            f"As in the paper, that of all at once {changed(trend.latency)}: its one epoch moves all of it."
+            if grows
+            else f"Unlike in the paper, that of all at once {changed(trend.latency)}."
+        )
+    return parts
