@@ -9,7 +9,7 @@ RUN = PYSPARK_PYTHON="$(CURDIR)/$(1)/bin/python" JAVA_HOME="$$(cat $(1)/java-hom
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help .venv $(LOWEST) demo test lint test-lowest test-slow test-browser bench format clean
+.PHONY: help .venv $(LOWEST) demo test lint test-lowest test-slow test-browser bench page format clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[.a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -46,6 +46,9 @@ test-browser: .venv ## the tests of pages in a real browser; installs Chromium w
 
 bench: .venv ## a benchmark: BENCH=throughput|state|bins|migrate|peers, ARGS="--quick --json"
 	@$(call RUN,$(VENV)) sterna bench $(BENCH) $(ARGS)
+
+page: .venv ## docs/evaluation.md and its pictures, from the figures in docs/figures
+	@$(call RUN,$(VENV)) sterna bench page $(ARGS)
 
 format: .venv ## let ruff format the code
 	@$(call RUN,$(VENV)) ruff check --fix-only .

@@ -58,6 +58,13 @@ class Entry:
             raise entry.wrong("a number")
         return float(value)
 
+    def positive(self, *path: str | int) -> float:
+        """A finite number above zero."""
+        value = self.number(*path)
+        if value <= 0:
+            raise self.at(*path).wrong("a number above zero")
+        return value
+
     def maybe(self, *path: str | int) -> float | None:
         """A number, or ``None`` where it was not measured."""
         return self.number(*path) if self.has(*path) else None

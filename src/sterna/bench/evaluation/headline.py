@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import cast
-
 from sterna.bench import series
 from sterna.bench.evaluation import files, judged
 from sterna.bench.evaluation.entries import Entry, Figures
@@ -11,9 +9,8 @@ from sterna.bench.evaluation.markdown import Section, figures_link, missing, sho
 from sterna.bench.evaluation.moves import HEADS, Move, cells, moves, rounds, unfinished
 from sterna.bench.evaluation.pictures import KINDS, Picture
 from sterna.bench.evaluation.plots import Mark, Scale, Series, plot
-from sterna.bench.evaluation.timelines import Panel, timelines
+from sterna.bench.evaluation.timelines import Panel, run_alone, timelines
 from sterna.bench.evaluation.words import code, factor
-from sterna.bench.report_data import Run
 from sterna.readable import DASH, count, duration, milliseconds, size
 
 TITLE = "Figure 1: what moving a quarter of the state does to latency"
@@ -72,12 +69,8 @@ def _timelines(found: Entry) -> list[Picture]:
     if not found.has("runs"):
         return []
     quiet = {move.strategy: move.entry.maybe("rounds", 0, "before", "max_ms") for move in moves(found)}
-    panels = []
-    for entry in found.each("runs"):
-        name, strategy = entry.text("name"), entry.text("strategy")
-        run = cast("Run", {**entry.value, "name": name, "strategy": strategy})
-        if series.slots(run):
-            panels.append(Panel(run, quiet.get(strategy)))
+    runs = [run_alone(entry) for entry in found.each("runs")]
+    panels = [Panel(run, quiet.get(run["strategy"])) for run in runs if series.slots(run)]
     return (
         [timelines("figure-1.svg", "Latency while a quarter of the state moves", panels, 1)] if panels else []
     )
@@ -86,16 +79,18 @@ def _timelines(found: Entry) -> list[Picture]:
 def _tradeoff(found: Entry, lines: list[Move]) -> Picture:
     """Every round: the longest latency against the duration, Spark's own way included."""
     every = []
-    for move in lines:
+    for shape, move in enumerate(lines):
         each = [
-            Mark(1e3 * one.number("seconds"), one.number("during", "max_ms"))
+            Mark(1e3 * one.number("seconds"), one.number("during", "max_ms"), shape)
             for one in move.entry.each("rounds")
         ]
         kind = move.strategy if move.strategy in KINDS else "other"
         every.append(Series(move.strategy, kind, tuple(sorted(each, key=lambda mark: mark.x))))
     offline = tuple(
         Mark(
-            1e3 * found.number("offline", way, "seconds"), found.number("offline", way, "during", "max_ms"), 1
+            1e3 * found.number("offline", way, "seconds"),
+            found.number("offline", way, "during", "max_ms"),
+            len(lines),
         )
         for way in ("there", "back")
         if found.has("offline", way)

@@ -39,7 +39,7 @@ def strategies_compared(lines: list[Move]) -> str:
         return ""
     spike, gentle = whole[0], min(others, key=lambda move: move.ratio)
     parts = [_shape(spike, gentle)]
-    between = spike.ratio / max(gentle.ratio, 1e-9)
+    between = spike.ratio / gentle.ratio
     if 1 < between < MAGNITUDE:
         quiet = [one.percentiles[REFERENCE][3] for one in OVERHEADS]
         parts.append(

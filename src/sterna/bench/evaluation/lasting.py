@@ -21,7 +21,7 @@ def section(figures: Figures) -> Section:
     rows = []
     for when in ("before", "after"):
         for number, pair in enumerate(one.each(when), 1):
-            control, moved = pair.number("control"), pair.number("moved")
+            control, moved = pair.positive("control"), pair.positive("moved")
             rows.append([when, str(number), count(control), count(moved), _percent(moved / control - 1)])
     change, low, high = one.number("change"), one.number("interval", 0), one.number("interval", 1)
     judged = f"the lead changes by {_percent(change)} (95 % interval {_percent(low)} to {_percent(high)})"

@@ -20,11 +20,11 @@ BEGIN = (
 ALONE = (
     "**Let one worker be late alone.** Epochs follow one another: the next one begins when the last one is committed, on every worker. A worker "
     "that installs state keeps all of them waiting, also those that have no part in the move. In Megaphone, records at the time of a move and later wait for its state too, but "
-    "they are taken, routed and queued meanwhile, and to begin another time costs nothing."
+    "they are taken, routed and queued meanwhile, and to begin another time costs next to nothing."
 )
 FORGET = (
     "**Forget a long epoch at once.** What came in while it ran is the next one's input, so the next one is long as well. How soon a spike is over depends on "
-    "how much faster than the input the machine is; for the same reason the load is part of every latency, also in the quiet time."
+    "how much faster than the input the machine is."
 )
 TAIL = (
     "**Have a tail that is one of records.** All records of an epoch are acknowledged at one moment. The 99.99th percentile of a minute with some hundred "
@@ -64,7 +64,7 @@ def _latency(figures: Figures) -> str:
 def _steps(figures: Figures) -> str:
     said = (
         "**Take steps finer than an epoch.** A migration of so many steps takes as many epochs, however little each of them moves. With more "
-        "bins, `fluid` and `matched` take longer; in Megaphone they do not (Figure 16)."
+        "bins, `fluid` and `matched` take more epochs; in Megaphone the duration stays as it is (Figure 16)."
     )
     found = figures.experiment("headline")
     matched = of(moves(found), "matched") if found is not None else []

@@ -8,7 +8,7 @@ from sterna.bench.evaluation.markdown import Section, figures_link, missing, sho
 from sterna.bench.evaluation.moves import Move, moves, of, rounds, strategies, unfinished
 from sterna.bench.evaluation.pictures import KINDS, Picture
 from sterna.bench.evaluation.plots import Mark, Scale, Series, plot
-from sterna.bench.evaluation.words import ALIKE, changed, code, factor, share, short
+from sterna.bench.evaluation.words import ALIKE, changed, code, factor, listed, share, short
 from sterna.readable import DASH, count, milliseconds
 
 TITLE = "Figure 19: offered load against the longest latency"
@@ -88,21 +88,17 @@ def _picture(lines: list[Move]) -> Picture:
     rates = _rates(lines)
     quiet = tuple(Mark(rate, _quiet(lines, rate)) for rate in rates)
     every = [Series("nothing moves", "quiet", quiet)]
-    for name in strategies(lines):
+    for shape, name in enumerate(strategies(lines), 1):
         marks = []
         for move in sorted(of(lines, name), key=lambda move: move.rate):
             low, high = (move.entry.number("during_max_ms", which) for which in ("least", "greatest"))
-            marks.append(Mark(move.rate, move.during_ms, 0, (low, high)))
+            marks.append(Mark(move.rate, move.during_ms, shape, (low, high)))
         every.append(Series(name, name if name in KINDS else "other", tuple(marks)))
     latencies = [value for one in every for mark in one.marks for value in (mark.y, *(mark.spread or ()))]
-    told = "; ".join(
-        f"{one.name}: {', '.join(f'{milliseconds(mark.y)} at {count(mark.x)}' for mark in one.marks)}"
-        for one in every
-    )
     return plot(
         "figure-19.svg",
         "Offered load against the longest latency",
-        f"Longest latency by records a second. {told}.",
+        f"Longest latency by records a second: {listed(one.name for one in every)}.",
         Scale.steps("records a second", [(rate, short(rate)) for rate in rates]),
         Scale.times("longest latency", latencies),
         every,
@@ -112,12 +108,12 @@ def _picture(lines: list[Move]) -> Picture:
 
 def _growth(lines: list[Move], name: str) -> float | None:
     ordered = sorted(of(lines, name), key=lambda move: move.rate)
-    return ordered[-1].during_ms / max(ordered[0].during_ms, 1e-9) if len(ordered) > 1 else None
+    return ordered[-1].during_ms / ordered[0].during_ms if len(ordered) > 1 else None
 
 
 def _short(lines: list[Move], names: list[str]) -> str:
     rates = _rates(lines)
-    said = [f"nothing moves: {changed(_quiet(lines, rates[-1]) / max(_quiet(lines, rates[0]), 1e-9))}"]
+    said = [f"nothing moves: {changed(_quiet(lines, rates[-1]) / _quiet(lines, rates[0]))}"]
     said += [
         f"{code(name)}: {changed(value)}" for name in names if (value := _growth(lines, name)) is not None
     ]
@@ -128,7 +124,7 @@ def _meaning(lines: list[Move], names: list[str]) -> str:
     rates = _rates(lines)
     if len(rates) < 2:
         return ""
-    quiet = _quiet(lines, rates[-1]) / max(_quiet(lines, rates[0]), 1e-9)
+    quiet = _quiet(lines, rates[-1]) / _quiet(lines, rates[0])
     times = rates[-1] / rates[0]
     if quiet > ALIKE:
         first = (
@@ -142,7 +138,7 @@ def _meaning(lines: list[Move], names: list[str]) -> str:
     whole = _during(lines, "all_at_once", rates[-1])
     if gentlest is None or whole is None:
         return first
-    gain = whole.during_ms / max(gentlest[0], 1e-9)
+    gain = whole.during_ms / gentlest[0]
     judged = (
         f"all at once takes {factor(gain)} the latency of the gentlest strategy, {code(gentlest[1])}; in the paper it is 10 to 100 times"
         if gain > ALIKE

@@ -67,7 +67,7 @@ def _row(name: str, entry: Entry) -> list[str]:
 
 def _alike(known: dict[str, Entry]) -> str:
     facts = {
-        (entry.at("machine", "processor").value, entry.at("machine", "cores").value)
+        (entry.text("machine", "processor"), entry.number("machine", "cores"))
         for entry in known.values()
         if entry.has("machine", "processor") and entry.has("machine", "cores")
     }

@@ -61,7 +61,7 @@ def _row(move: Move) -> list[str]:
         code(move.strategy),
         size(entry.number("bin_bytes")),
         _spread(entry, "worker_anonymous_extra_mb"),
-        DASH if bins is None else f"{bins:,.1f}",
+        DASH if bins is None else _bins(bins),
         _spread(entry, "jvm_resident_extra_mb"),
     ]
 
@@ -71,6 +71,10 @@ def _spread(entry: Entry, name: str) -> str:
     if middle is None or low is None or high is None:
         return DASH
     return f"{_signed(middle)} ({_signed(low)} to {_signed(high)})"
+
+
+def _bins(number: float) -> str:
+    return f"{number:,.1f}".replace("-", "−")
 
 
 def _signed(mebibytes: float) -> str:
@@ -108,7 +112,7 @@ def _picture(found: Entry, keys: int, lines: list[Move]) -> Picture | None:
 def _short(lines: list[Move]) -> str:
     keys = max(move.keys for move in lines)
     said = [
-        f"{code(move.strategy)} {extra:,.1f}"
+        f"{code(move.strategy)} {_bins(extra)}"
         for move in lines
         if move.keys == keys and (extra := move.entry.maybe("extra_bins", "median")) is not None
     ]

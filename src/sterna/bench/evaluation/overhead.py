@@ -50,7 +50,7 @@ def _bins(figures: Figures) -> Part:
     """Epochs by the number of bins."""
     heading = "### The number of bins"
     entry = figures.get("bins")
-    if entry is None:
+    if entry is None or not entry.each("results"):
         return [heading, not_yet(files.command("bins"))], None, ""
     lines = entry.each("results")
     base = next((line for line in lines if line.number("power") == REFERENCE), None)
@@ -66,35 +66,35 @@ def _bins(figures: Figures) -> Part:
         *(f"Figure {one.figure}, 99 %" for one in OVERHEADS),
     ]
     rows = [_bins_row(line) for line in lines]
-    most = max(abs(line.number("ratio") - 1) for line in lines)
-    setup = f"{count(lines[0].number('keys'))} keys, {count(entry.number('rows_per_epoch'))} rows an epoch, {count(entry.number('rounds'))} rounds in turns ({figures_link(entry.file)}); the columns on the right are the paper's."
+    most = max(abs(line.positive("ratio") - 1) for line in lines)
+    setup = f"{count(lines[0].positive('keys'))} keys, {count(entry.number('rows_per_epoch'))} rows an epoch, {count(entry.number('rounds'))} rounds in turns ({figures_link(entry.file)}); the columns on the right are the paper's."
     blocks = [heading, shown(picture), setup, table(heads, rows), _bins_meaning(lines, most)]
     return (
         blocks,
         picture,
-        f"rows a second within {100 * most:.0f} % of those with 2¹² bins, for {power(lines[0].number('bins'))} to {power(lines[-1].number('bins'))}",
+        f"rows a second within {100 * most:.0f} % of those with 2¹² bins, for {power(lines[0].positive('bins'))} to {power(lines[-1].positive('bins'))}",
     )
 
 
 def _bins_row(line: Entry) -> list[str]:
     exponent = int(line.number("power"))
     return [
-        power(line.number("bins")),
+        power(line.positive("bins")),
         count(line.number("rows_per_second")),
-        factor(line.number("ratio")),
-        milliseconds(line.number("epoch_ms_p50")),
+        factor(line.positive("ratio")),
+        milliseconds(line.positive("epoch_ms_p50")),
         milliseconds(line.number("epoch_ms_max")),
         *(DASH if (value := one.p99(exponent)) is None else f"{value:,.2f} ms" for one in OVERHEADS),
     ]
 
 
 def _bins_picture(lines: list[Entry], base: Entry) -> Picture:
-    ours = base.number("epoch_ms_p50")
+    ours = base.positive("epoch_ms_p50")
     every = [
         Series(
             "Sterna, epoch",
             "matched",
-            tuple(Mark(line.number("bins"), line.number("epoch_ms_p50") / ours) for line in lines),
+            tuple(Mark(line.positive("bins"), line.positive("epoch_ms_p50") / ours) for line in lines),
         )
     ]
     for shape, (one, kind) in enumerate(zip(OVERHEADS, ("paced", "fluid", "all_at_once"), strict=True), 1):
@@ -120,12 +120,14 @@ def _bins_picture(lines: list[Entry], base: Entry) -> Picture:
 
 
 def _bins_meaning(lines: list[Entry], most: float) -> str:
-    slower = [line for line in lines if line.number("power") > REFERENCE and line.number("ratio") < 1 / ALIKE]
+    slower = [
+        line for line in lines if line.number("power") > REFERENCE and line.positive("ratio") < 1 / ALIKE
+    ]
     hidden = (
         "A cost of a few milliseconds, which is much in the paper, would not be seen in epochs of hundreds."
     )
     if slower:
-        said = listed(f"{power(line.number('bins'))} ({factor(line.number('ratio'))})" for line in slower)
+        said = listed(f"{power(line.positive('bins'))} ({factor(line.positive('ratio'))})" for line in slower)
         return f"As in the paper, many bins cost something: rows a second are fewer with {said}. {hidden}"
     if most > ALIKE - 1:
         return f"Rows a second differ by up to {100 * most:.0f} %, and not because many bins are slow: that is how noisy the machine was. {hidden}"
@@ -140,7 +142,7 @@ def _native(figures: Figures) -> Part:
     """Operators whose state can't move: Spark's own."""
     heading = "### Against operators whose state can't move"
     entry = figures.get("throughput")
-    if entry is None:
+    if entry is None or not entry.each("results"):
         return [heading, not_yet(files.command("throughput"))], None, ""
     lines = entry.each("results")
     peers = [name for name in PEERS if any(line.has(f"{name}_rows_per_second") for line in lines)]
@@ -148,7 +150,7 @@ def _native(figures: Figures) -> Part:
     for name in peers:
         heads += [f"{PEERS[name]}, rows/s", "median epoch"]
     rows = [_native_row(line, peers) for line in lines]
-    ratios = [line.number("ratio") for line in lines]
+    ratios = [line.positive("ratio") for line in lines]
     setup = (
         "Counting by key against Spark's `groupBy().count()` on RocksDB, set up as its guide recommends, both filled with all keys first, in turns "
         f"({figures_link(entry.file)}). Quick logs: Spark with its own logs written as Sterna has them written, which its guide does not mention. "
@@ -158,16 +160,16 @@ def _native(figures: Figures) -> Part:
     return (
         blocks,
         None,
-        f"{factor(min(ratios))} to {factor(max(ratios))} the rows a second of Spark's own count",
+        f"{' to '.join(dict.fromkeys((factor(min(ratios)), factor(max(ratios)))))} the rows a second of Spark's own count",
     )
 
 
 def _native_row(line: Entry, peers: list[str]) -> list[str]:
-    cells = [count(line.number("rows_per_epoch")), count(line.number("keys"))]
+    cells = [count(line.positive("rows_per_epoch")), count(line.positive("keys"))]
     for name in ("sterna", *peers):
         rate = count(line.maybe(f"{name}_rows_per_second"))
         rows = line.maybe(f"{name}_rows_per_epoch")
-        other = rows is not None and rows != line.number("rows_per_epoch")
+        other = rows is not None and rows != line.positive("rows_per_epoch")
         cells += [
             f"{rate} (epochs of {count(rows)})" if other else rate,
             milliseconds(line.maybe(f"{name}_epoch_ms_p50")),
@@ -180,10 +182,10 @@ def _native_meaning(lines: list[Entry], peers: list[str]) -> str:
     better = []
     for name in peers:
         cases = [
-            f"{count(line.number('rows_per_epoch'))} rows an epoch over {count(line.number('keys'))} keys ({factor(line.number(f'{name}_rows_per_second') / line.number('sterna_rows_per_second'))})"
+            f"{count(line.positive('rows_per_epoch'))} rows an epoch over {count(line.positive('keys'))} keys ({factor(line.number(f'{name}_rows_per_second') / line.positive('sterna_rows_per_second'))})"
             for line in lines
             if line.has(f"{name}_rows_per_second")
-            and line.number(f"{name}_rows_per_second") > line.number("sterna_rows_per_second")
+            and line.number(f"{name}_rows_per_second") > line.positive("sterna_rows_per_second")
         ]
         if cases:
             better.append(f"**{PEERS[name]} is faster** with {listed(cases)}.")
@@ -196,7 +198,7 @@ def _keys(figures: Figures) -> Part:
     """Epochs by the number of keys, as between Figures 14 and 15."""
     heading = "### The number of keys"
     entry = figures.get("state")
-    if entry is None:
+    if entry is None or not entry.each("results"):
         return [heading, not_yet(files.command("state"))], None, ""
     lines = entry.each("results")
     heads = [
@@ -210,17 +212,17 @@ def _keys(figures: Figures) -> Part:
     ]
     rows = [
         [
-            count(line.number("keys")),
+            count(line.positive("keys")),
             count(line.number("rows_per_second")),
-            milliseconds(line.number("epoch_ms_p50")),
+            milliseconds(line.positive("epoch_ms_p50")),
             milliseconds(line.number("control_epoch_ms_p50")),
-            factor(line.number("epoch_ratio")),
+            factor(line.positive("epoch_ratio")),
             _megabytes(line.maybe("python_anonymous_mb_p50")),
             _megabytes(line.maybe("checkpoint_mb")),
         ]
         for line in lines
     ]
-    ratio, times = lines[-1].number("epoch_ratio"), lines[-1].number("keys") / lines[0].number("keys")
+    ratio, times = lines[-1].positive("epoch_ratio"), lines[-1].positive("keys") / lines[0].positive("keys")
     small, large = (one.p99(REFERENCE) for one in OVERHEADS[1:])
     assert small is not None
     assert large is not None

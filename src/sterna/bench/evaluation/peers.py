@@ -53,7 +53,7 @@ def section(given: Figures) -> Section:
         PAPER,
         here,
         [
-            f"The same machine, the same load, as far as a system allows ({figures_link(entry.file)}).",
+            f"As their benchmark gives them ({figures_link(entry.file)}).",
             table(heads, rows),
             judged,
         ],

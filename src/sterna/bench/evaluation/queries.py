@@ -9,10 +9,8 @@ from sterna.bench.evaluation.entries import Entry, Figures
 from sterna.bench.evaluation.markdown import Section, figures_link, not_yet, shown, table
 from sterna.bench.evaluation.paper import QUERIES
 from sterna.bench.evaluation.pictures import Picture
-from sterna.bench.evaluation.timelines import Panel, timelines
+from sterna.bench.evaluation.timelines import Panel, run_around, timelines
 from sterna.bench.evaluation.words import ALIKE, VISIBLE, code, factor, listed
-from sterna.bench.report_data import Run
-from sterna.bench.traces import run_of
 from sterna.readable import DASH, count, duration, milliseconds, size
 
 TITLE = "Figures 5–12: the NEXMark queries"
@@ -107,22 +105,14 @@ def _cells(one: Entry) -> list[str]:
 
 
 def _picture(answer: Answer, number: int) -> Picture:
-    panels = [Panel(_run(answer.entry, one), one.number("before", "max_ms")) for one in answer.migrations]
+    timeline = answer.entry.each("timeline")
+    panels = [
+        Panel(run_around(one, one.text("name"), timeline), one.number("before", "max_ms"))
+        for one in answer.migrations
+    ]
     return timelines(
         f"figure-{number}.svg", f"NEXMark {answer.query.upper()}: latency while state moves", panels, 2
     )
-
-
-def _run(entry: Entry, one: Entry) -> Run:
-    """A migration with the timeline around it."""
-    slots = [slot.value for slot in entry.each("timeline")]
-    try:
-        run = run_of(one.text("strategy"), one.value, {"timeline": slots, "memory": [], "pauses": None})
-    except (KeyError, TypeError) as error:
-        raise one.wrong(
-            f"a migration as `sterna nexmark run` writes it ({error} is wrong or missing)"
-        ) from error
-    return {**run, "name": one.text("name")}
 
 
 def _overview(known: dict[str, Answer]) -> str:
@@ -155,12 +145,12 @@ def verdict(answer: Answer) -> str:
         noise = (
             "as in the paper, nothing is seen"
             if most <= VISIBLE
-            else f"what is seen (up to {factor(most)}) is noise of the machine, and shows how much of it there is"
+            else f"what is seen (up to {factor(most)}) is not due to state, and shows how noisy the machine was"
         )
         return f"No state moves, only the configuration changes; {noise}."
     if whole is None or fine is None:
         return ""
-    spike, gentle = whole.number("max_ratio"), fine.number("max_ratio")
+    spike, gentle = whole.positive("max_ratio"), fine.positive("max_ratio")
     name = code(fine.text("strategy"))
     if max(spike, gentle) <= VISIBLE:
         return (
@@ -195,7 +185,7 @@ def _kind(answer: Answer) -> str:
         return "no state moves"
     if whole is None or fine is None:
         return "one strategy only"
-    spike, gentle = whole.number("max_ratio"), fine.number("max_ratio")
+    spike, gentle = whole.positive("max_ratio"), fine.positive("max_ratio")
     if max(spike, gentle) <= VISIBLE:
         return "neither strategy is seen"
     if gentle * ALIKE < spike:

@@ -13,7 +13,7 @@ from sterna.bench.evaluation.pictures import KINDS, Picture
 from sterna.bench.evaluation.plots import Scale, Series, plot
 from sterna.bench.evaluation.trends import Trend, meaning
 from sterna.bench.evaluation.words import changed, code, listed, power, short
-from sterna.readable import count, duration, milliseconds, size
+from sterna.readable import count, milliseconds, size
 
 
 @dataclass(frozen=True)
@@ -124,14 +124,10 @@ def _picture(sweep: Sweep, lines: list[Move]) -> Picture:
     marks = [mark for one in every for mark in one.marks]
     latencies = [value for mark in marks for value in (mark.y, *(mark.spread or ()))]
     quiet = max(move.before_ms for move in lines)
-    told = "; ".join(
-        f"{move.strategy}, {sweep.label(move)}: {milliseconds(move.during_ms)} in {duration(move.seconds)}"
-        for move in lines
-    )
     return plot(
         f"figure-{sweep.figure}.svg",
         sweep.title.split(": ", 1)[1].capitalize(),
-        f"Longest latency against duration. {told}.",
+        f"Longest latency against duration of a migration with {listed(strategies(lines))}, from {labels[0]} to {labels[-1]}.",
         Scale.times("duration of the migration", [mark.x for mark in marks]),
         Scale.times("longest latency", latencies),
         every,

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from xml.etree import ElementTree as ET
 
 from sterna.bench import charts, series
+from sterna.bench.evaluation.entries import Entry
 from sterna.bench.evaluation.pictures import PAD, WIDTH, Picture, picture, top
 from sterna.bench.latency import SLOT_SECONDS
 from sterna.bench.markup import number, tag
@@ -16,6 +17,7 @@ from sterna.bench.series import Axes
 from sterna.readable import known, milliseconds
 
 MARGIN_LEFT, MARGIN_RIGHT, HEAD, BETWEEN, FOOT = 84.0, 44.0, 26.0, 26.0, 30.0
+AROUND_SECONDS = 20.0
 MOST_POINTS = 320
 MOST_SLOTS = 7
 """Slots are taken together by at most so many: more, and a gap between two would look like an outage."""
@@ -31,6 +33,45 @@ class Panel:
 
     run: Run
     quiet_max: float | None
+
+
+def run_around(entry: Entry, name: str, timeline: list[Entry]) -> Run:
+    """A migration that began at ``second`` of a whole timeline, with some of what was before it and after it."""
+    start = entry.number("second")
+    begin, end = max(0.0, start - AROUND_SECONDS), start + entry.number("seconds")
+    within = [slot for slot in timeline if begin <= slot.number("second") < end + AROUND_SECONDS]
+    return {
+        "name": name,
+        "strategy": entry.text("strategy"),
+        "timeline": [_slot(slot, slot.number("second") - begin) for slot in within],
+        "migration": {"start": start - begin, "end": end - begin},
+    }
+
+
+def run_alone(entry: Entry) -> Run:
+    """A migration with a timeline of its own."""
+    run: Run = {
+        "name": entry.text("name"),
+        "strategy": entry.text("strategy"),
+        "timeline": [_slot(slot, slot.number("t")) for slot in entry.each("timeline")]
+        if entry.has("timeline")
+        else [],
+    }
+    if entry.has("migration"):
+        run["migration"] = {
+            "start": entry.number("migration", "start"),
+            "end": entry.number("migration", "end"),
+        }
+    return run
+
+
+def _slot(slot: Entry, at: float) -> Slot:
+    return {
+        "t": round(at, 3),
+        "records": int(slot.number("records")),
+        "p99_ms": slot.maybe("p99_ms"),
+        "max_ms": slot.maybe("max_ms"),
+    }
 
 
 def timelines(file: str, title: str, panels: Sequence[Panel], columns: int) -> Picture:

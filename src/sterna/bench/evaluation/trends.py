@@ -29,16 +29,16 @@ class Trend:
         return cls(
             first.strategy,
             f"from {label(first)} to {label(last)}",
-            last.during_ms / max(first.during_ms, 1e-9),
-            last.before_ms / max(first.before_ms, 1e-9),
-            last.seconds / max(first.seconds, 1e-9),
-            last.steps / max(first.steps, 1e-9),
+            last.during_ms / first.during_ms,
+            last.before_ms / first.before_ms,
+            last.seconds / first.seconds,
+            last.steps / max(1.0, first.steps),
         )
 
     @property
     def by_moving(self) -> float:
         """What the size does to the latency of a migration beyond what it does to any epoch."""
-        return self.latency / max(self.quiet, 1e-9)
+        return self.latency / self.quiet
 
     @property
     def said(self) -> str:
@@ -95,6 +95,11 @@ def _more_keys(whole: list[Trend], fine: list[Trend]) -> list[str]:
     if stays:
         parts.append(
             f"Unlike in the paper, it does not for {listed(code(trend.strategy) for trend in stays)}: the part of an epoch that grows with the bytes of a step is small beside the part that does not."
+        )
+    short = [code(trend.strategy) for trend in (*whole, *fine) if trend.seconds <= ALIKE]
+    if short:
+        parts.append(
+            f"Unlike in the paper, the duration does not grow for {listed(short)}: what epochs take anyway is most of it."
         )
     slower = [trend for trend in fine if trend.steps <= ALIKE and trend.seconds > ALIKE]
     if slower:
