@@ -102,7 +102,8 @@ def section(sweep: Sweep, figures: Figures) -> Section:
 
 def _setup(found: Entry, lines: list[Move]) -> str:
     rates = sorted({move.rate for move in lines})
-    offered = count(rates[0]) if len(rates) == 1 else f"{count(rates[0])} to {count(rates[-1])}"
+    alike = rates[-1] <= 1.01 * rates[0]
+    offered = count(rates[0]) if alike else f"{count(rates[0])} to {count(rates[-1])}"
     moved = max(move.entry.number("bytes") for move in lines)
     return (
         f"A quarter of the state moves, {size(moved)} at most; {offered} records a second; medians of {rounds(lines)}, with the least and "

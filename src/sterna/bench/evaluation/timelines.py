@@ -10,11 +10,12 @@ from xml.etree import ElementTree as ET
 from sterna.bench import charts, series
 from sterna.bench.evaluation.entries import Entry
 from sterna.bench.evaluation.pictures import PAD, WIDTH, Picture, picture, top
+from sterna.bench.evaluation.words import listed
 from sterna.bench.latency import SLOT_SECONDS
 from sterna.bench.markup import number, tag
 from sterna.bench.report_data import Run, Slot
 from sterna.bench.series import Axes
-from sterna.readable import known, milliseconds
+from sterna.readable import known
 
 MARGIN_LEFT, MARGIN_RIGHT, HEAD, BETWEEN, FOOT = 84.0, 44.0, 26.0, 26.0, 30.0
 AROUND_SECONDS = 20.0
@@ -90,8 +91,8 @@ def timelines(file: str, title: str, panels: Sequence[Panel], columns: int) -> P
         chart = charts.timeline(run, axes, panel.quiet_max)
         parts += _placed(chart, run, PAD - 8 + wide * column, y, wide)
         row_height = HEAD + float(chart.get("height", "0"))
-    told = ". ".join(_told(panel) for panel in panels)
-    return picture(file, title, f"{title}. {told}.", parts, y + row_height + FOOT, notes)
+    told = f"{title}: {listed(run['name'] for run in runs)}."
+    return picture(file, title, told, parts, y + row_height + FOOT, notes)
 
 
 def _placed(chart: ET.Element, run: Run, x: float, y: float, wide: float) -> list[ET.Element]:
@@ -139,9 +140,3 @@ def thinned(run: Run) -> Run:
 def _higher(one: float | None, other: float | None) -> float | None:
     values = [value for value in (known(one), known(other)) if value is not None]
     return max(values, default=None)
-
-
-def _told(panel: Panel) -> str:
-    found = series.largest(panel.run)
-    most = milliseconds(max((value for _, value in found), default=None))
-    return f"{panel.run['name']}: longest latency {most}, before it {milliseconds(panel.quiet_max)}"
