@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sterna import sinks, strategies
+from sterna import controllers, sinks, strategies
 from sterna.control import event_time
 from sterna.operators.accumulators import count, first, largest, last, max, mean, min, sum
 from sterna.operators.state_machine import pickled
@@ -22,6 +22,7 @@ __all__ = [
     "balance",
     "batched",
     "bins",
+    "controllers",
     "count",
     "event_time",
     "first",

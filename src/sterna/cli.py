@@ -19,6 +19,7 @@ import typer
 from rich.console import Console
 
 from sterna import commands
+from sterna.controllers.commands import advise
 from sterna.errors import SternaError
 from sterna.nexmark.commands import app as nexmark
 from sterna.terminal import (
@@ -122,12 +123,14 @@ def _failing_well(function: Callable[..., None]) -> Callable[..., None]:
     return command
 
 
-for _name, _command in {
+_ABOUT_QUERIES: dict[str, Callable[..., None]] = {
     "plan": commands.plan,
+    "advise": advise,
     "apply": commands.apply,
     "status": commands.status,
     "history": commands.history,
-}.items():
+}
+for _name, _command in _ABOUT_QUERIES.items():
     app.command(_name)(_failing_well(_command))
 for _name, _help in {
     "cancel": "End a migration: what has moved stays where it is.",

@@ -325,7 +325,7 @@ def _told(one: dict[str, Any]) -> list[str]:
     head = f"[bold]{escape(one['name'])}[/bold]  {began}, epoch {one['started_epoch']}  [bold]{one['status']}[/bold]"
     if one["reason"]:
         head += f": {escape(one['reason'])}"
-    if "strategy" not in one:
+    if "latency" not in one:
         return [head]
     took = "" if one["ended"] is None else f" in {one['ended'] - one['started']:.1f} s"
     peaks = [one["latency"][when].get("max_ms") for when in ("before", "during", "after")]

@@ -1,7 +1,7 @@
 """What happened to a query's configuration, and when: a file for each epoch in which something did, under ``history/``.
 
-The latest ``KEEP`` of these are kept, and as many of those that tell only of a step: a query that runs for years must not fill its checkpoint with its past,
-and a migration of many steps must not drive out the others.
+The latest ``KEEP`` of these are kept, and as many of those that tell only of a step, and of those that tell what a controller said after an epoch: a query that
+runs for years must not fill its checkpoint with its past, and a migration of many steps must not drive out the others.
 """
 
 from __future__ import annotations
@@ -14,7 +14,10 @@ from sterna.state.store import Store
 
 DIRECTORY = "history"
 KEEP = 1000
-STEP = "-step.json"
+CONTROLLER = "controller"
+"""The kind of event that tells what a controller said."""
+
+STEP, SAID = "-step.json", "-said.json"
 
 
 class History:
@@ -26,10 +29,19 @@ class History:
     def record(self, epoch: int, events: list[dict[str, Any]]) -> None:
         """Keeps the events of an epoch; doing so again after a crash changes nothing."""
         step = all(event["kind"] == "moved" for event in events)
-        self._store.write_document(f"{DIRECTORY}/{epoch:012d}{STEP if step else '.json'}", {"events": events})
+        self._write(f"{epoch:012d}{STEP if step else '.json'}", events)
+
+    def say(self, epoch: int, event: dict[str, Any]) -> None:
+        """Keeps what a controller said after an epoch; there may be several such events, and they are read after those of the epoch."""
+        before = [name for name in self._store.list(DIRECTORY) if name.startswith(f"{epoch:012d}.x")]
+        number = int(before[-1][14:20]) + 1 if before else 0
+        self._write(f"{epoch:012d}.x{number:06d}{SAID}", [event])
+
+    def _write(self, name: str, events: list[dict[str, Any]]) -> None:
+        self._store.write_document(f"{DIRECTORY}/{name}", {"events": events})
         names = self._store.list(DIRECTORY)
-        for kind in (True, False):
-            old = [name for name in names if name.endswith(STEP) is kind][:-KEEP]
+        for kind in (STEP, SAID, ""):
+            old = [name for name in names if _kind(name) == kind][:-KEEP]
             self._store.delete(f"{DIRECTORY}/{name}" for name in old)
 
     def events(self) -> list[dict[str, Any]]:
@@ -61,6 +73,10 @@ class History:
                 }
         return found
 
+    def said(self) -> list[dict[str, Any]]:
+        """What controllers said, the oldest first."""
+        return [event for event in self.events() if event["kind"] == CONTROLLER]
+
     def told(self, last: Manifest) -> list[dict[str, Any]]:
         """All of these and those of a manifest, in the order in which they began."""
         found = self.migrations() | {one.name: one.summary(last.configurations) for one in last.migrations}
@@ -69,3 +85,7 @@ class History:
     def outcomes(self) -> dict[str, str]:
         """How each of them ended."""
         return {name: one["status"] for name, one in self.migrations().items()}
+
+
+def _kind(name: str) -> str:
+    return next((kind for kind in (STEP, SAID) if name.endswith(kind)), "")

@@ -19,6 +19,10 @@ from py4j.protocol import Py4JError
 from sterna import strategies
 from sterna.configuration import Configuration
 from sterna.control import IF_BUSY, Entry, EventTime, new_name, parse_when
+from sterna.controllers.backlog import backlog_of
+from sterna.controllers.running import Controllers
+from sterna.controllers.thread import Asking
+from sterna.controllers.verdict import Controller
 from sterna.dataflow import Dataflow
 from sterna.engine.combining import Combiner
 from sterna.engine.coordinator import Coordinator
@@ -76,13 +80,15 @@ class Query:
         self._epoch_ended = time.monotonic()
         self._halted = threading.Event()
         self._progressed = threading.Condition()
+        self._asking: Asking | None = None
         self.streaming_query: Any = None
 
     # Start and stop
 
-    def begin(self, initial: dict[str, Any]) -> None:
+    def begin(self, initial: dict[str, Any], controllers: Iterable[Controller] = ()) -> None:
         """Called once by ``start``."""
         coordinator = self._coordinator
+        self._asking = self._asked(controllers)
         number = coordinator.incarnation.number
         sweep(coordinator.store, BETWEEN, number)
         coordinator.sink.open(coordinator.store, self.flow.output, self._spark, number)
@@ -91,6 +97,7 @@ class Query:
         if initial and coordinator.last.epoch < 0 and not coordinator.manifests.epochs():
             load_initial_state(coordinator, self._spark, self._local, initial)
         self._source = unioned(self._frames, self.flow, tick_frame(self._spark, coordinator.store))
+        self._asking.start()
         self._launch()
         self._ticker.start()
         threading.Thread(target=self._watch, name="sterna-watch", daemon=True).start()
@@ -146,6 +153,8 @@ class Query:
         if manifest is not None:
             self._combiner.learn(manifest, used)
             self._placer.learn(manifest)
+            if self._asking is not None:
+                self._asking.committed(manifest)
         self._epoch_ended = time.monotonic()
         with self._progressed:
             self._progressed.notify_all()
@@ -190,6 +199,8 @@ class Query:
 
     def release(self) -> None:
         """Gives back what the query held: its threads, its slots, its checkpoint."""
+        if self._asking is not None:
+            self._asking.stop()
         self._ticker.stop()
         self._placer.close()
         self._coordinator.close()
@@ -289,6 +300,23 @@ class Query:
     def migrations(self) -> list[dict[str, Any]]:
         """All migrations that the history remembers and those under way, the oldest first."""
         return self._coordinator.history.told(self._coordinator.last)
+
+    def _asked(self, controllers: Iterable[Controller]) -> Asking:
+        """The thread that asks the controllers."""
+        members = Controllers(
+            controllers,
+            self._coordinator,
+            lambda *wish, **options: self.migrate(*wish, **options).name,
+            backlog=lambda: self._from_spark(lambda: backlog_of(self.streaming_query.lastProgress)),
+            cores=lambda: self._from_spark(lambda: self._spark.sparkContext.defaultParallelism),
+        )
+        return Asking(members, self._idle)
+
+    def _from_spark(self, ask: Callable[[], int | None]) -> int | None:
+        try:
+            return ask()
+        except (Py4JError, OSError, AttributeError):  # Spark has been stopped, or has not begun
+            return None
 
     def _submit(self, entry: Entry) -> None:
         if self._ended.is_set():

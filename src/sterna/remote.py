@@ -7,6 +7,7 @@ in between, the driver refuses, and the history says so.
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -62,18 +63,18 @@ class Remote:
         assert failure is not None
         raise failure
 
+    def retained(self) -> list[Manifest]:
+        """The manifests of the retained epochs, the oldest first; a damaged one is left out."""
+        found = []
+        for epoch in self._manifests.epochs():
+            with contextlib.suppress(StateError):
+                found.append(self._manifests.read(epoch))
+        return found
+
     def recent(self) -> list[EpochCost]:
         """What the retained epochs took."""
-        costs = []
-        for epoch in self._manifests.epochs():
-            try:
-                facts = self._manifests.read(epoch).facts
-            except StateError:
-                continue
-            cost = EpochCost.of(epoch, facts)
-            if cost is not None:
-                costs.append(cost)
-        return costs
+        costs = [EpochCost.of(one.epoch, one.facts) for one in self.retained()]
+        return [cost for cost in costs if cost is not None]
 
     def statistics(self, operator: str, manifest: Manifest) -> Statistics:
         """What the manifests tell about an operator."""
@@ -108,11 +109,25 @@ class Remote:
         return [round(total) for total in totals.tolist()]
 
     def history(self) -> list[dict[str, Any]]:
-        """All migrations, the oldest first, and what was refused."""
+        """All migrations, what was refused, and what controllers said of which no migration came; the oldest first."""
         try:
-            return self._history.told(self.last())
+            return sorted([*self._history.told(self.last()), *self._said()], key=lambda one: one["started"])
         except NoEpochYet:
             return []
+
+    def _said(self) -> list[dict[str, Any]]:
+        return [
+            {
+                **event,
+                "name": event["controller"],
+                "status": event["outcome"],
+                "reason": event.get("reason") or event["why"],
+                "started": event["time"],
+                "started_epoch": event["epoch"],
+            }
+            for event in self._history.said()
+            if "migration" not in event
+        ]
 
     def plan(
         self, target: Target, strategy: Mapping[str, Any], operator: str | None = None

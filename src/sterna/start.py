@@ -6,10 +6,12 @@ A checkpoint that belongs to another dataflow or to another running query is ref
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from sterna.configuration import bits_of, check_workers
+from sterna.controllers.running import checked
+from sterna.controllers.verdict import Controller
 from sterna.durations import seconds
 from sterna.engine.coordinator import Coordinator, Options
 from sterna.errors import InvalidInput, check_whole
@@ -37,6 +39,7 @@ def start(
     at_end: str = "keep",
     share_host_state: bool = True,
     combine: str = "auto",
+    controllers: Iterable[Controller] = (),
     retain: int = 16,
     fsync: bool = False,
     local_state: str | None = None,
@@ -60,6 +63,7 @@ def start(
         at_end: with ``availableNow``, whether pending notifications are kept (``"keep"``) or fired (``"flush"``) at the end.
         share_host_state: hand state over by reference between workers on one host.
         combine: ``auto``, or ``none``, ``router``, ``native``: whether and where rows are combined before the exchange.
+        controllers: who decides when state moves: ``sterna.controllers.balancer()`` and others, asked after every epoch, in this order.
         retain: for how many epochs back state stays readable with ``query.state(operator, epoch)``.
         fsync: force local files to disk before an epoch commits. Without it, as with Spark's own checkpoints on a local disk, the death of
             any process loses nothing, but a loss of power may. Object stores and HDFS need no such thing.
@@ -92,6 +96,7 @@ def start(
         )
     if late is not None and flow.reader(flow.timed_edges()[0]) != 0:
         raise InvalidInput("late= needs the timed input to be read by the first operator")
+    asked = checked(controllers, [operator.name for operator in flow.operators])
     options = Options(
         bins,
         count,
@@ -119,7 +124,7 @@ def start(
         name=query_name,
     )
     try:
-        query.begin(dict(initial_state or {}))
+        query.begin(dict(initial_state or {}), asked)
     except BaseException:
         query.release()
         raise

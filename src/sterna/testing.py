@@ -22,6 +22,8 @@ import pyarrow as pa
 
 from sterna import strategies
 from sterna.control import Entry, EventTime, new_name, parse_when
+from sterna.controllers.running import Controllers
+from sterna.controllers.verdict import Controller
 from sterna.dataflow import Dataflow
 from sterna.engine import crash
 from sterna.engine.apply import Applying, apply
@@ -109,6 +111,9 @@ class Twin:
         combine: whether routers combine rows where they can.
         hashes: replaces the hash of keys everywhere, to force collisions.
         local: where copies of runs are kept, if the checkpoint is not on a local disk.
+        controllers: asked after every epoch, before ``epoch`` returns.
+        work: for how many seconds so many rows of an operator keep a worker busy; as long as they do by default.
+        cores: on how many cores there would be tasks.
     """
 
     def __init__(
@@ -126,6 +131,9 @@ class Twin:
         combine: bool = False,
         hashes: Hasher = hash_keys,
         local: str | None = None,
+        controllers: Iterable[Controller] = (),
+        work: Callable[[str, int], float] | None = None,
+        cores: Callable[[], int | None] = lambda: None,
     ) -> None:
         self.flow = flow
         self.store = checkpoint if isinstance(checkpoint, Store) else Store.open(checkpoint)
@@ -140,6 +148,8 @@ class Twin:
         self._repeat, self._hosts, self._hashes = repeat, hosts, hashes
         self._combining = _combinable(flow) if combine else Combining()
         self._known: dict[tuple[str, int], str] = {}
+        self._work = work
+        self.controllers = Controllers(controllers, self.coordinator, self.migrate, cores=cores)
 
     @property
     def next_epoch(self) -> int:
@@ -153,12 +163,11 @@ class Twin:
         at: int | str | datetime | EventTime | None = None,
         operator: str | None = None,
         if_busy: str = "refuse",
+        cause: str = "user",
     ) -> str:
         """As ``Query.migrate``, but returns the name of the migration."""
         written = strategies.to_json(strategy or strategies.all_at_once())
-        entry = Entry(
-            new_name(), as_target(target), parse_when(at), operator, strategy=written, if_busy=if_busy
-        )
+        entry = Entry(new_name(), as_target(target), parse_when(at), operator, cause, written, if_busy)
         self.coordinator.submit(entry)
         return entry.name
 
@@ -183,13 +192,17 @@ class Twin:
         ]
         epoch = self.next_epoch if number is None else number
         with _hashing(self._hashes):
-            return run_epoch(
+            manifest = run_epoch(
                 self.coordinator,
                 epoch,
                 self._place,
                 lambda tasks: self._run(tasks, partitions),
                 lambda: self._combining,
             )
+        if manifest is not None:
+            self.controllers.committed(manifest)
+            self.controllers.ask()
+        return manifest
 
     def drain(self, limit: int = 100) -> int:
         """Runs empty epochs while there is something to do; how many it ran."""
@@ -265,6 +278,10 @@ class Twin:
                 _deliver(following, [message for message in sent if message.kind != RECEIPT])
             exchange = following
         self._learn(tasks.routing.seats)
+        if self._work is not None:
+            for receipt in receipts:
+                busy = self._work(self.flow.operators[receipt["operator"]].name, receipt["rows"])
+                receipt["ms"] = [busy * 1e3, 0.0, 0.0]
         return receipts
 
     def _learn(self, seats: Seats) -> None:

@@ -1,0 +1,109 @@
+"""``sterna advise``: what controllers would do with a query, asked from another process."""
+
+from __future__ import annotations
+
+import json
+from enum import Enum
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+
+from sterna.commands import Checkpoint, Format, How, Operator, Order, Output, strategy_of
+from sterna.configuration import MAX_WORKERS
+from sterna.controllers.advising import advise as ask
+from sterna.controllers.advising import seen
+from sterna.controllers.autoscaler import autoscaler
+from sterna.controllers.balancer import balancer
+from sterna.controllers.verdict import Controller
+from sterna.controllers.view import View
+from sterna.errors import InvalidInput
+from sterna.readable import size
+from sterna.remote import Remote
+from sterna.strategies import from_json
+
+
+class Kind(str, Enum):
+    """Which controller."""
+
+    balancer = "balancer"
+    autoscaler = "autoscaler"
+
+
+def advise(
+    checkpoint: Checkpoint,
+    *,
+    controller: Annotated[
+        list[Kind] | None,
+        typer.Option(help="Whom to ask; may be given several times.", show_default="both"),
+    ] = None,
+    above: Annotated[
+        float, typer.Option(help="Balancer: more than so many times the mean is too much for a worker.")
+    ] = 1.2,
+    operator: Operator = None,
+    least: Annotated[int, typer.Option(help="Autoscaler: so many workers at least.")] = 1,
+    most: Annotated[
+        int, typer.Option(help="Autoscaler: so many at most.", show_default="no limit")
+    ] = MAX_WORKERS,
+    utilisation: Annotated[
+        float, typer.Option(help="Autoscaler: which part of their time workers should be busy at most.")
+    ] = 0.7,
+    pays_back: Annotated[
+        str, typer.Option(help="Within how long a move must make up for what it takes.")
+    ] = "10 minutes",
+    strategy: How = "all_at_once",
+    output: Output = Format.table,
+) -> None:
+    """What a balancer and an autoscaler would do, by what the retained epochs tell. Changes nothing.
+
+    The query may be running or stopped; the answer is as of its last epoch.
+    """
+    remote = Remote(checkpoint)
+    view = seen(remote)
+    if operator is not None and operator not in view.operators:
+        raise InvalidInput(f"operator {operator!r} does not exist; there are {sorted(view.operators)}")
+    how = from_json(strategy_of(strategy, Order.as_given.value, 0))
+    wanted = controller or list(Kind)
+    asked: dict[Kind, Controller] = {
+        Kind.balancer: balancer(
+            above=above,
+            tau=0.0,
+            epochs=max(1, min(3, len(view.samples))),
+            pays_back=pays_back,
+            strategy=how,
+            operator=operator,
+        ),
+        Kind.autoscaler: autoscaler(
+            most=most,
+            least=least,
+            utilisation=utilisation,
+            window=_window(view),
+            pays_back=pays_back,
+            strategy=how,
+        ),
+    }
+    result = ask(remote, view, [asked[one] for one in dict.fromkeys(wanted)])
+    if output is Format.json:
+        typer.echo(json.dumps(result, indent=2))
+        return
+    console = Console(highlight=False)
+    console.print(f"as of epoch {result['epoch']}, by the last {result['epochs_seen']} epochs")
+    for one in result["controllers"]:
+        console.print(*_lines(one), sep="\n", soft_wrap=True)
+
+
+def _window(view: View) -> float:
+    """As long as the retained epochs go back: others are not known here."""
+    return max(view.now - view.since_start[0].time, 1e-3) if view.samples else 1.0
+
+
+def _lines(one: dict[str, Any]) -> list[str]:
+    lines = [f"[bold]{one['controller']}[/bold]  {one['verdict']}: {escape(one['why'])}"]
+    for name, planned in one.get("operators", {}).items():
+        told = (
+            f"  {name}: {planned['bins']:,} bins, {size(planned['bytes'])}, {planned['steps']:,} steps, "
+            f"{planned['workers'][0]} → {planned['workers'][1]} workers"
+        )
+        lines.append(escape(told))
+    return lines

@@ -1,0 +1,64 @@
+"""Checks of the options of controllers: what is wrong raises ``InvalidInput`` that names the option."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from sterna import strategies
+from sterna.configuration import check_workers
+from sterna.durations import seconds
+from sterna.errors import InvalidInput
+from sterna.strategies import Strategy
+
+
+def number(option: str, value: Any, above: float, most: float = math.inf) -> float:
+    """A number greater than ``above`` and not greater than ``most``.
+
+    >>> number("utilisation", 0.7, 0, 1)
+    0.7
+    """
+    fits = isinstance(value, int | float) and not isinstance(value, bool) and above < value <= most
+    if not fits or not math.isfinite(value):
+        limit = f"a number above {above:g}" + ("" if most == math.inf else f" and up to {most:g}")
+        raise InvalidInput(f"{option} must be {limit}, not {value!r}")
+    return float(value)
+
+
+def workers(option: str, value: Any) -> int:
+    """A number of workers."""
+    try:
+        return check_workers(value)
+    except InvalidInput as error:
+        raise InvalidInput(f"{option}: {error}") from error
+
+
+def span(option: str, value: Any) -> float:
+    """A duration, in seconds.
+
+    >>> span("cool_down", "2 minutes")
+    120.0
+    """
+    try:
+        return seconds(value)
+    except InvalidInput as error:
+        raise InvalidInput(f"{option}: {error}") from error
+
+
+def strategy(value: Any) -> Strategy | None:
+    """A strategy that the control stream can name, or none."""
+    if value is None:
+        return None
+    try:
+        strategies.to_json(value)
+    except InvalidInput as error:
+        raise InvalidInput(f"strategy: {error}") from error
+    checked: Strategy = value
+    return checked
+
+
+def name(option: str, value: Any) -> str | None:
+    """A name, or none."""
+    if value is not None and (not isinstance(value, str) or not value):
+        raise InvalidInput(f"{option} must be a name, not {value!r}")
+    return value

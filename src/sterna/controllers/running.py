@@ -1,0 +1,283 @@
+"""The controllers of a running query: shown what there is after an epoch, heard, and obeyed through the control stream.
+
+A wish of a controller goes the way of a user's: ``migrate``, with the controller named as the cause. While a migration that one of them asked for is not over, none
+is asked. What they say goes to the history, unless it is what they said last. One that raises is switched off, and the history tells why; one whose wish
+can't be is told so there. Nothing of this reaches the query.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from sterna import asking, strategies
+from sterna.controllers.verdict import (
+    ADVISED,
+    ASKED,
+    DECLINED,
+    OFF,
+    REFUSED,
+    AdviceOnly,
+    Controller,
+    Said,
+    Verdict,
+    name_of,
+)
+from sterna.controllers.view import Sample, View
+from sterna.errors import InvalidInput, StateError, SternaError
+from sterna.history import CONTROLLER
+from sterna.state.manifest import Manifest
+from sterna.targets import Target, as_target
+
+if TYPE_CHECKING:
+    from sterna.engine.coordinator import Coordinator
+
+REMEMBERED = 512
+"""How many epochs back controllers can look."""
+
+SAID = 64
+"""How many of its own words a controller is shown."""
+
+PATIENCE_SECONDS = 60.0
+"""After so long without an answer a controller is switched off."""
+
+Migrate = Callable[..., str]
+
+
+@dataclass
+class _Member:
+    controller: Controller
+    name: str
+    said: deque[Said] = field(default_factory=lambda: deque(maxlen=SAID))
+    told: Any = None
+    off: bool = False
+
+    @property
+    def advice_only(self) -> bool:
+        return isinstance(self.controller, AdviceOnly)
+
+
+class Controllers:
+    """See the module's docstring.
+
+    Args:
+        controllers: in the order in which they are asked.
+        coordinator: of the query.
+        migrate: as ``Query.migrate``, but returns the migration's name.
+        backlog: how many rows wait at the sources, if that is known.
+        cores: on how many cores tasks can run, if that is known.
+    """
+
+    def __init__(
+        self,
+        controllers: Iterable[Controller],
+        coordinator: Coordinator,
+        migrate: Migrate,
+        *,
+        backlog: Callable[[], int | None] = lambda: None,
+        cores: Callable[[], int | None] = lambda: None,
+    ) -> None:
+        self._members = [
+            _Member(one, name_of(one)) for one in checked(controllers, coordinator.last.configurations)
+        ]
+        self._coordinator, self._migrate = coordinator, migrate
+        self._backlog, self._count_cores = backlog, cores
+        self._cores: tuple[int, float] | None = None
+        self._samples: deque[Sample] = deque(maxlen=REMEMBERED)
+        self._settled: dict[str, float] = {}
+        self._last: Manifest | None = None
+        self._open: str | None = None
+        self._asking: tuple[_Member, float] | None = None
+        self._turn = 0
+        if self._members:
+            self._remember()
+
+    def __bool__(self) -> bool:
+        return bool(self._members)
+
+    def _remember(self) -> None:
+        """What an earlier start has seen and said."""
+        for epoch in self._coordinator.manifests.epochs():
+            with contextlib.suppress(StateError):
+                self.committed(self._coordinator.manifests.read(epoch))
+        self._last = None  # nobody is asked before the first epoch of this start
+        by_name = {member.name: member for member in self._members}
+        for event in self._coordinator.history.said():
+            if event["controller"] in by_name and event["outcome"] != OFF:
+                by_name[event["controller"]].said.append(Said.of(event))
+
+    def committed(self, manifest: Manifest) -> None:
+        """Takes note of an epoch."""
+        sample = Sample.of(manifest)
+        if sample is not None:
+            self._samples.append(sample)
+            self._last = manifest
+        for one in manifest.migrations:
+            if one.ended is not None:
+                self._settled.update(
+                    {name: max(self._settled.get(name, 0.0), one.ended[1]) for name in one.target}
+                )
+
+    def ask(self) -> None:
+        """Asks them all."""
+        turn = self._turn
+        view: View | None = None
+        for member in self._members:
+            if member.off or self._last is None or self._waits():
+                continue
+            view = view or self._view(self._last)
+            self._ask(member, view)
+            if turn != self._turn:  # it took so long that another thread asks by now
+                return
+
+    def give_up(self) -> bool:
+        """Switches off the controller that is being asked, if it has not answered for too long; whether it did."""
+        asked = self._asking
+        if asked is None or time.monotonic() - asked[1] < PATIENCE_SECONDS:
+            return False
+        self._turn += 1
+        self._asking = None
+        self._switch_off(asked[0], f"it has not answered for {PATIENCE_SECONDS:.0f} seconds")
+        return True
+
+    def _view(self, last: Manifest) -> View:
+        now = self._coordinator.clock()
+        cores = self._count_cores()
+        if cores is None:
+            self._cores = None
+        elif self._cores is None or self._cores[0] != cores:
+            self._cores = (cores, now)
+        return View.of(
+            last, self._samples, now, settled=self._settled, backlog=self._backlog(), cores=self._cores
+        )
+
+    def _waits(self) -> bool:
+        """Whether a migration that one of them asked for is not over."""
+        if self._open is None:
+            return False
+        last, name = self._coordinator.last, self._open
+        if (
+            any(one.active and one.name == name for one in last.migrations)
+            or any(entry["name"] == name for entry in last.pending)
+            or name in set(self._coordinator.control.names()) - set(last.consumed)
+        ):
+            return True
+        self._open = None
+        return False
+
+    def _ask(self, member: _Member, view: View) -> None:
+        turn = self._turn
+        self._asking = (member, time.monotonic())
+        try:
+            answer = member.controller(replace(view, said=tuple(member.said)))
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever it is, the query goes on without the controller
+            if turn == self._turn:
+                self._switch_off(member, f"it raised {error!r}")
+            return
+        finally:
+            if turn == self._turn:
+                self._asking = None
+        if answer is None or turn != self._turn:
+            return
+        verdict = answer if isinstance(answer, Verdict) else Verdict("it says no more", answer)
+        try:
+            self._heed(member, verdict, view)
+        except InvalidInput as error:
+            self._tell(member, REFUSED, verdict, view, reason=str(error))
+        except SternaError:
+            return  # the query has ended, or its checkpoint can't be written: it says so itself
+        except Exception as error:  # noqa: BLE001 - an answer of any kind
+            self._tell(member, REFUSED, verdict, view, reason=f"it can't be understood: {error!r}")
+
+    def _heed(self, member: _Member, verdict: Verdict, view: View) -> None:
+        if verdict.target is None:
+            if verdict.declined:
+                self._tell(member, DECLINED, verdict, view)
+            return
+        target = as_target(verdict.target)
+        strategy = strategies.to_json(verdict.strategy or strategies.all_at_once())
+        if not self._moves(target, verdict.operator):
+            return
+        told = {"target": target.to_json(), "strategy": strategy}
+        if member.advice_only:
+            self._tell(member, ADVISED, verdict, view, **told)
+            return
+        cause = f"controller: {member.name}: {verdict.why}"
+        self._open = self._migrate(target, verdict.strategy, operator=verdict.operator, cause=cause)
+        self._tell(member, ASKED, verdict, view, **told, migration=self._open)
+
+    def _moves(self, target: Target, operator: str | None) -> bool:
+        """Whether anything would change; ``UpdateRefused`` if the target can't be."""
+        last = self._coordinator.last
+        names = asking.operators(operator, last)
+        here = last.configurations
+        return any(
+            target.resolve(here[name], self._coordinator.statistics(name)) != here[name] for name in names
+        )
+
+    def _switch_off(self, member: _Member, reason: str) -> None:
+        member.off = True
+        now = self._coordinator.clock()
+        self._record(member, {"outcome": OFF, "reason": reason, "time": now})
+
+    def _tell(self, member: _Member, outcome: str, verdict: Verdict, view: View, **more: Any) -> None:
+        event = {
+            "outcome": outcome,
+            "why": str(verdict.why),
+            "operator": None if verdict.operator is None else str(verdict.operator),
+            "facts": _plain(verdict.facts),
+            "time": view.now,
+            **more,
+        }
+        member.said.append(Said.of({**event, "epoch": self._epoch}))
+        # The same once more is not worth a line, though the numbers in the words may differ a little.
+        gist = (outcome, event["operator"], more.get("target"), more.get("reason"), more.get("migration"))
+        if gist != member.told:
+            member.told = gist
+            self._record(member, event)
+
+    @property
+    def _epoch(self) -> int:
+        return -1 if self._last is None else self._last.epoch
+
+    def _record(self, member: _Member, event: dict[str, Any]) -> None:
+        whole = {"kind": CONTROLLER, "controller": member.name, "epoch": self._epoch, **event}
+        with contextlib.suppress(StateError):  # the query itself will meet the same trouble and report it
+            self._coordinator.history.say(self._epoch, whole)
+
+
+def checked(controllers: Any, operators: Iterable[str]) -> list[Controller]:
+    """The controllers of a query with these operators; ``InvalidInput`` names what is wrong with them."""
+    if not isinstance(controllers, Iterable) or isinstance(controllers, str | Mapping):
+        raise InvalidInput(f"controllers must be a list of controllers, not {controllers!r}")
+    found, known = list(controllers), sorted(operators)
+    names: set[str] = set()
+    for one in found:
+        if not callable(one) or isinstance(one, type):
+            raise InvalidInput(f"{one!r} in controllers is not a controller: a function of a view")
+        name, operator = name_of(one), getattr(one, "operator", None)
+        if name in names:
+            raise InvalidInput(f"two controllers are called {name!r}; give each a name of its own (name=)")
+        names.add(name)
+        if isinstance(operator, str) and operator not in known:
+            raise InvalidInput(
+                f"controller {name!r}: operator {operator!r} does not exist; there are {known}"
+            )
+    return found
+
+
+def _plain(facts: Any) -> dict[str, Any]:
+    """What JSON can hold of what a controller noted; the rest as text."""
+    if not isinstance(facts, Mapping):
+        return {}
+    return {
+        str(key): value
+        if isinstance(value, str | bool | int | None) or (isinstance(value, float) and math.isfinite(value))
+        else str(value)
+        for key, value in facts.items()
+    }

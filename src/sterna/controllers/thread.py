@@ -1,0 +1,72 @@
+"""A thread that asks the controllers, so that no epoch ever waits for one of them.
+
+It is told of every committed epoch and asks at once; while the query is idle it asks now and then, because time alone may be a reason to act. If a controller does not answer for
+long, it is given up and the others are asked by another thread; the one that hangs does nothing more, whatever it answers.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections import deque
+from collections.abc import Callable
+
+from sterna.controllers.running import REMEMBERED, Controllers
+from sterna.errors import SternaError
+from sterna.state.manifest import Manifest
+
+IDLE_SECONDS = 10.0
+
+
+class Asking:
+    """See the module's docstring.
+
+    Args:
+        controllers: whom to ask.
+        idle: whether no epoch is running.
+    """
+
+    def __init__(self, controllers: Controllers, idle: Callable[[], bool]) -> None:
+        self._controllers, self._idle = controllers, idle
+        self._new: deque[Manifest] = deque(maxlen=REMEMBERED)
+        self._wake = threading.Event()
+        self._stopped = False
+        self._thread: threading.Thread | None = None
+
+    def start(self) -> None:
+        """Begins to ask, if there is anyone to ask."""
+        if self._controllers:
+            self._thread = threading.Thread(target=self._run, name="sterna-controllers", daemon=True)
+            self._thread.start()
+
+    def committed(self, manifest: Manifest) -> None:
+        """Has them asked about an epoch; returns at once."""
+        if self._thread is None:
+            return
+        self._new.append(manifest)
+        if self._controllers.give_up():
+            self.start()
+        self._wake.set()
+
+    def stop(self) -> None:
+        """Ends; waits a little for an answer that is on its way."""
+        self._stopped = True
+        self._wake.set()
+        if self._thread is not None and self._thread is not threading.current_thread():
+            self._thread.join(timeout=5)
+
+    def _run(self) -> None:
+        mine = threading.current_thread()
+        while True:
+            told = self._wake.wait(IDLE_SECONDS)
+            self._wake.clear()
+            if self._stopped or self._thread is not mine:
+                return
+            if not told and not self._idle():
+                continue
+            with contextlib.suppress(
+                SternaError, OSError
+            ):  # the query itself will meet the same trouble and report it
+                while self._new:
+                    self._controllers.committed(self._new.popleft())
+                self._controllers.ask()

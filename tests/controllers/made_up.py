@@ -1,0 +1,64 @@
+"""Views of queries that never ran."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sterna.configuration import HASHES, Configuration
+from sterna.controllers import Sample, Standing, View, Worked
+from sterna.state.refs import RunRef
+from sterna.statistics import EpochCost, encode_heat
+
+NOW = 1_000_000.0
+SIZE = 1000
+
+
+def sample(number, time, operators, *, rows=None, moved=0, ms=100.0):
+    """An epoch: for each operator (rows by bin, owners, workers, busy seconds for a row)."""
+    worked = {}
+    for name, (load, owners, workers, cost) in operators.items():
+        by_worker = np.bincount(owners, load, workers)
+        worked[name] = Worked(
+            tuple(int(one) for one in by_worker),
+            tuple(float(one * cost) for one in by_worker),
+            (encode_heat(np.asarray(load, np.int64)),),
+        )
+    came = int(sum(next(iter(operators.values()))[0])) if rows is None else rows
+    return Sample(EpochCost(number, ms, moved * SIZE, moved, came), time, worked)
+
+
+def view(
+    loads,
+    *,
+    workers=4,
+    owners=None,
+    size=SIZE,
+    period=1.0,
+    cost=1e-3,
+    now=NOW,
+    rows=None,
+    **others,
+):
+    """A query with one operator, ``counts``, that got these rows by bin in each of its last epochs, the newest last."""
+    bins = len(loads[0])
+    here = Configuration.initial(bins, workers)
+    if owners is not None:
+        here = Configuration(here.bits, workers, np.array(owners, np.int32))
+    times = [now - period * (len(loads) - 1 - at) for at in range(len(loads))]
+    samples = tuple(
+        sample(at, time, {"counts": (load, here.owners, workers, cost)}, rows=rows)
+        for at, (time, load) in enumerate(zip(times, loads, strict=True))
+    )
+    standing = Standing("counts", here, tuple(one for one in samples if one.cost.rows), state(here, size))
+    return View(now, samples, {"counts": standing}, **others)
+
+
+def state(configuration, size):
+    """A run of so many bytes for each bin."""
+    width = HASHES // configuration.bins
+    refs = {worker: {"state": []} for worker in range(configuration.workers)}
+    for bin_, worker in enumerate(configuration.owners.tolist()):
+        refs[worker]["state"].append(
+            RunRef(f"run{bin_}", bin_ * width, (bin_ + 1) * width, 0, 0, 10, size, 0, False, None, None)
+        )
+    return refs

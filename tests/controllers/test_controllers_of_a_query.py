@@ -1,0 +1,362 @@
+"""How a query deals with its controllers: what becomes of their wishes, and of those that fail."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from controllers.streams import hot, rows
+from sterna import strategies
+from sterna.controllers import Verdict, advice_only, balancer, running
+from sterna.controllers.thread import Asking
+from sterna.errors import InvalidInput
+from sterna.state.store import Store
+from sterna.targets import balance, bins, rescale
+from sterna.testing import Clock
+from twin.small import adding, chain, counts, totals
+
+ROWS = rows(np.full(16, 5))
+
+
+@pytest.fixture
+def asked(start):
+    """Runs some epochs with a controller; the twin, and what its history says of the controller."""
+
+    def run(*controllers, epochs=4, **options):
+        clock = Clock()
+        twin = start(counts(), bins=16, workers=2, clock=clock, controllers=controllers, **options)
+        for _ in range(epochs):
+            clock.move(1)
+            twin.epoch(ROWS)
+        return twin, twin.coordinator.history.said()
+
+    return run
+
+
+def test_a_wish_becomes_a_migration_that_names_its_cause(asked):
+    def more(view):
+        return Verdict(
+            "there is work", rescale(3), strategies.batched(2), facts={"rows": 80, "odd": float("inf")}
+        )
+
+    twin, (said,) = asked(more)
+    (told,) = twin.coordinator.history.told(twin.coordinator.last)
+    assert (told["status"], told["cause"]) == ("done", "controller: more: there is work")
+    assert told["strategy"] == {"name": "batched", "size": 2}
+    assert (said["outcome"], said["migration"], said["why"]) == ("asked", told["name"], "there is work")
+    assert said["facts"] == {"rows": 80, "odd": "inf"}
+    assert set(totals(twin).values()) == {4}
+
+
+def test_a_target_is_answer_enough(asked):
+    twin, (said,) = asked(lambda view: {0: 1, 1: 1})
+    assert twin.coordinator.last.configurations["counts"].owners[:3].tolist() == [1, 1, 0]
+    assert said["controller"] == "<lambda>"
+
+
+def test_what_it_said_comes_back_to_it_also_after_a_restart(start):
+    seen = []
+
+    def careful(view):
+        seen.append([(one.outcome, one.facts["n"], one.target["workers"]) for one in view.said])
+        return (
+            Verdict("", rescale(3 + len(view.said)), facts={"n": len(view.said)}) if len(seen) < 5 else None
+        )
+
+    for _ in range(2):
+        twin = start(counts(), bins=16, workers=2, controllers=[careful])
+        for _ in range(4):
+            twin.epoch(ROWS)
+        twin.close()
+    assert seen[0] == []
+    assert seen[1] == [("asked", 0, 3)]
+    assert seen[4] == [("asked", n, 3 + n) for n in range(len(seen[4]))]
+    assert seen[-1][: len(seen[4])] == seen[4]
+
+
+def test_while_a_migration_that_one_asked_for_is_under_way_none_is_asked(asked):
+    epochs = []
+
+    def slow(view):
+        epochs.append(view.samples[-1].cost.epoch)
+        return Verdict("slowly", rescale(4), strategies.fluid())
+
+    def other(view):
+        assert not view.migrations
+        return rescale(1) if view.operators["counts"].configuration.workers == 4 else None
+
+    twin, said = asked(slow, other, epochs=12)
+    assert [one["controller"] for one in said][:2] == ["slow", "other"]
+    assert epochs[:2] == [0, 8]
+    moved = {e["name"]: e["cause"] for e in twin.coordinator.history.events() if e["kind"] == "migration"}
+    assert next(iter(moved.values())) == "controller: slow: slowly"
+
+
+def test_advice_is_written_once_and_nothing_moves(asked):
+    def more(view):
+        assert len(view.said) <= 4
+        return Verdict(f"epoch {view.samples[-1].cost.epoch}", rescale(3), strategies.fluid())
+
+    twin, (said,) = asked(advice_only(more))
+    assert (said["outcome"], said["controller"], said["why"], said["epoch"]) == (
+        "advised",
+        "more",
+        "epoch 0",
+        0,
+    )
+    assert said["target"] == rescale(3).to_json()
+    assert twin.coordinator.last.configurations["counts"].workers == 2
+    assert not twin.coordinator.control.names()
+
+
+def test_what_was_not_worth_it_is_written_when_it_begins(asked):
+    def fickle(view):
+        epoch = view.samples[-1].cost.epoch
+        return Verdict(f"not worth {epoch}", declined=True) if epoch != 2 else Verdict("x", rescale(3))
+
+    _, said = asked(fickle, epochs=5)
+    assert [(one["outcome"], one["epoch"]) for one in said] == [
+        ("declined", 0),
+        ("asked", 2),
+        ("declined", 3),
+    ]
+
+
+def test_what_would_change_nothing_is_not_asked_for(asked):
+    twin, said = asked(lambda view: rescale(2))
+    assert said == []
+    assert not twin.coordinator.history.events()
+    assert not twin.coordinator.wants_epoch()
+
+
+def test_one_that_raises_is_switched_off_and_the_query_goes_on(asked):
+    calls = []
+
+    def broken(view):
+        calls.append(1)
+        raise ZeroDivisionError("oops")
+
+    def leaving(view):
+        raise SystemExit(3)
+
+    def sound(view):
+        return Verdict("", rescale(3))
+
+    twin, said = asked(broken, leaving, sound)
+    assert len(calls) == 1
+    assert [(one["controller"], one["outcome"]) for one in said] == [
+        ("broken", "off"),
+        ("leaving", "off"),
+        ("sound", "asked"),
+    ]
+    assert said[0]["reason"] == "it raised ZeroDivisionError('oops')"
+    assert twin.coordinator.last.configurations["counts"].workers == 3
+    assert set(totals(twin).values()) == {4}
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (7, "7 is not a target"),
+        ("rescale", "is not a pair"),
+        ({0: 9}, "worker 9 does not exist: there are 2 workers"),
+        ({99: 0}, "bin 99 does not exist"),
+        ([], "names no bin"),
+        (Verdict("", rescale(3), strategy="fluid"), "'fluid' has no name"),
+        (Verdict("", rescale(3), operator="nobody"), "operator 'nobody' does not exist"),
+        (Verdict("", rescale(3), operator=["counts"]), "can't be understood"),
+        (Verdict("", 3.5), "3.5 is not a target"),
+        (object(), "is not a target"),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("mode", [lambda one: one, advice_only], ids=["obeyed", "advice"])
+def test_nonsense_is_refused_with_a_reason_once_and_the_query_goes_on(asked, answer, words, mode):
+    def silly(view):
+        return answer
+
+    twin, (said,) = asked(mode(silly))
+    assert said["outcome"] == "refused"
+    assert words in said["reason"]
+    assert twin.coordinator.last.configurations["counts"].owners.tolist() == [0] * 8 + [1] * 8
+    assert set(totals(twin).values()) == {4}
+
+
+def test_a_wish_while_a_users_migration_runs_is_refused(start):
+    def pushy(view):
+        return Verdict("now", rescale(4)) if view.migrations else None
+
+    twin = start(counts(), bins=16, workers=2, controllers=[pushy])
+    twin.epoch(ROWS)
+    twin.migrate(rescale(3), strategies.fluid())
+    for _ in range(8):
+        twin.epoch(ROWS)
+    (said,) = twin.coordinator.history.said()
+    assert said["outcome"] == "refused"
+    assert "is under way" in said["reason"]
+    assert twin.coordinator.last.configurations["counts"].workers == 3
+
+
+def test_a_view_can_not_be_changed(asked):
+    def meddling(view):
+        standing = view.operators["counts"]
+        for change in (
+            lambda: view.operators.update(counts=None),
+            lambda: setattr(view, "now", 0),
+            lambda: standing.bytes.fill(0),
+            lambda: standing.configuration.owners.fill(0),
+        ):
+            with pytest.raises((AttributeError, TypeError, ValueError)):
+                change()
+
+    assert asked(meddling)[1] == []
+
+
+def test_a_view_tells_what_the_epochs_were(start):
+    seen = []
+    flow = chain(adding)
+    clock = Clock()
+    twin = start(
+        flow, bins=16, workers=2, clock=clock, controllers=[seen.append], work=lambda name, n: n * 0.5
+    )
+    for _ in range(3):
+        clock.move(5)
+        twin.epoch(ROWS)
+    view = seen[-1]
+    assert view.now == clock.now
+    assert [one.cost.rows for one in view.samples] == [80] * 3
+    assert view.rate(60) == pytest.approx(16)
+    assert view.period() == 5
+    for name in ("first", "second"):
+        last = view.samples[-1].operators[name]
+        assert sum(last.rows) == 80
+        assert sum(last.busy) == pytest.approx(40)
+        standing = view.operators[name]
+        assert standing.bytes.sum() > 0
+        assert standing.rows(2).sum() == pytest.approx(80, rel=0.05)
+        assert [one.tolist() for one in standing.loads(2)] == [pytest.approx(list(last.rows), rel=0.05)] * 2
+
+
+def test_loads_are_counted_as_bins_are_now(start):
+    seen = []
+    twin = start(counts(), bins=16, workers=2, controllers=[seen.append])
+    twin.epoch(rows(hot(16, 0, 4)))
+    twin.migrate({0: 1, 1: 1})
+    twin.epoch(rows(hot(16, 0, 4)))
+    first, second = seen[-1].operators["counts"].loads(2)
+    assert first.tolist() == second.tolist()
+    assert first[0] < first[1]
+    twin.migrate(bins(32))
+    twin.epoch(rows(hot(16, 0, 4)))
+    assert seen[-1].operators["counts"].loads(3)[0].tolist() == pytest.approx(first.tolist())
+    twin.migrate(balance())
+    twin.epoch(rows(hot(16, 0, 4)))
+    assert abs(np.diff(seen[-1].operators["counts"].loads(1)[0])[0]) < 40
+
+
+@pytest.mark.parametrize(
+    ("controllers", "words"),
+    [
+        (balancer(), "controllers must be a list"),
+        ("balancer", "controllers must be a list"),
+        ([balancer], None),
+        ([5], "5 in controllers is not a controller"),
+        ([dict], "is not a controller"),
+        ([balancer(), balancer()], "two controllers are called 'balancer'"),
+        ([advice_only(balancer(operator="nobody"))], "operator 'nobody' does not exist"),
+    ],
+)
+def test_what_is_no_controller(start, controllers, words):
+    if words is None:  # a function that takes options instead of a view is found out when it is asked
+        twin = start(counts(), controllers=controllers)
+        twin.epoch(ROWS)
+        assert twin.coordinator.history.said()[0]["outcome"] == "off"
+        return
+    with pytest.raises(InvalidInput, match=words):
+        running.checked(controllers, ["counts"])
+
+
+def test_one_that_never_answers_is_given_up_and_the_others_are_asked(start, monkeypatch):
+    monkeypatch.setattr(running, "PATIENCE_SECONDS", 0.0)
+    hangs, answered, entered = threading.Event(), threading.Event(), threading.Event()
+
+    def stuck(view):
+        entered.set()
+        hangs.wait(60)
+        return rescale(1)
+
+    def sound(view):
+        answered.set()
+
+    twin = start(counts(), bins=16, workers=2)
+    members = running.Controllers([stuck, sound], twin.coordinator, twin.migrate)
+    asking = Asking(members, lambda: False)
+    asking.start()
+    asking.committed(twin.epoch(ROWS))
+    assert entered.wait(60)
+    asking.committed(twin.epoch(ROWS))
+    assert answered.wait(60)
+    hangs.set()
+    asking.stop()
+    (said,) = twin.coordinator.history.said()
+    assert (said["controller"], said["outcome"]) == ("stuck", "off")
+    assert "has not answered" in said["reason"]
+    assert not twin.coordinator.control.names()
+
+
+def test_without_controllers_there_is_no_thread(start):
+    twin = start(counts())
+    before = threading.active_count()
+    asking = Asking(running.Controllers([], twin.coordinator, twin.migrate), lambda: True)
+    asking.start()
+    asking.committed(twin.epoch(ROWS))
+    assert threading.active_count() == before
+    asking.stop()
+
+
+def test_an_idle_query_asks_now_and_then(start, monkeypatch):
+    monkeypatch.setattr("sterna.controllers.thread.IDLE_SECONDS", 0.001)
+    often = threading.Semaphore(0)
+    twin = start(counts(), clock=time.time)
+    asking = Asking(
+        running.Controllers([lambda view: often.release()], twin.coordinator, twin.migrate), lambda: True
+    )
+    asking.start()
+    asking.committed(twin.epoch(ROWS))
+    for _ in range(5):
+        assert often.acquire(timeout=60)
+    asking.stop()
+
+
+def test_a_checkpoint_that_can_not_be_written_is_not_the_controllers_business(start, monkeypatch):
+    twin = start(counts(), bins=16, workers=2, controllers=[advice_only(lambda view: rescale(3))])
+    write = Store.write_document
+
+    def full(self, path, *args, **options):
+        if path.startswith("history"):
+            raise running.StateError("disk full")
+        write(self, path, *args, **options)
+
+    monkeypatch.setattr(Store, "write_document", full)
+    twin.epoch(ROWS)
+    assert twin.coordinator.committed
+
+
+def test_the_history_keeps_what_controllers_said_in_its_own_measure(start, monkeypatch):
+    monkeypatch.setattr("sterna.history.KEEP", 5)
+
+    def chatty(view):
+        return Verdict("", rescale(3 + view.samples[-1].cost.epoch))
+
+    twin = start(counts(), bins=16, workers=2, controllers=[advice_only(chatty)])
+    twin.epoch(ROWS)
+    twin.migrate({0: 1})
+    for _ in range(10):
+        twin.epoch(ROWS)
+    events = twin.coordinator.history.events()
+    assert [e["kind"] for e in events].count("controller") == 5
+    assert [e["kind"] for e in events if e["kind"] != "controller"] == ["applied", "moved", "migration"]
+    assert [e["epoch"] for e in events] == sorted(e["epoch"] for e in events)
