@@ -26,6 +26,7 @@ from sterna.controllers.verdict import Controller
 from sterna.dataflow import Dataflow
 from sterna.engine.combining import Combiner
 from sterna.engine.coordinator import Coordinator
+from sterna.engine.draining import emptied
 from sterna.engine.epoch import Combining, Tasks, run_epoch
 from sterna.engine.initial import load_initial_state
 from sterna.engine.placement import Placer
@@ -71,7 +72,10 @@ class Query:
         self._placer = Placer(self._spark, flow)
         self._runner = SparkRunner(flow, coordinator.store, local, self._placer, functions)
         self._ticker = Ticker(
-            coordinator.store, coordinator.wants_epoch, self._idle, lambda: coordinator.frozen
+            coordinator.store,
+            lambda: coordinator.wants_epoch() or self._placer.wants_epoch(),
+            self._idle,
+            lambda: coordinator.frozen,
         )
         self._failure: BaseException | None = None
         self._ended = threading.Event()
@@ -292,6 +296,40 @@ class Query:
         entry = Entry(new_name(), as_target(target), parse_when(at), operator, cause, written, if_busy)
         self._submit(entry)
         return self.migration(entry.name)
+
+    def drain(
+        self, executor: str, strategy: Strategy | None = None, *, cause: str = "user"
+    ) -> list[MigrationHandle]:
+        """Empties an executor that is to go: moves the bins of the workers that sit there to the others, and then has no slot there any more.
+
+        Spark removes executors, Sterna does not; ``executors()`` tells when this one can go. A restarted query begins with slots on all executors.
+
+        Args:
+            executor: its name, as ``executors()`` tells it, or a host, for all executors there.
+            strategy: how bins move; all at once by default.
+            cause: why, for the history.
+
+        Returns:
+            The migrations, one for each operator that has bins there and workers elsewhere; an operator without workers elsewhere moves as it is.
+        """
+        seated = self._placer.to_be_emptied(executor)
+        last = self._coordinator.last
+        wishes = {
+            name: emptied(last.configurations[name], workers, self._coordinator.statistics(name))
+            for name, workers in seated.items()
+        }
+        handles = [
+            self.migrate(wish, strategy, operator=name, if_busy="queue", cause=f"{cause}: drains {executor}")
+            for name, wish in wishes.items()
+            if wish
+        ]
+        self._placer.drain(executor, lambda: all(handle.done for handle in handles))
+        self._ticker.nudge()
+        return handles
+
+    def executors(self) -> dict[str, dict[str, int | bool]]:
+        """The executors that have slots: how many, how many workers ran there in the last epoch, whether they are being drained or are drained; none if there is but one executor."""
+        return self._placer.executors()
 
     def migration(self, name: str) -> MigrationHandle:
         """The handle of a migration, by its name."""

@@ -69,6 +69,11 @@ class Statistics:
         """Nothing is known: all bins are alike."""
         return cls(np.zeros(bins), np.zeros(bins))
 
+    def load(self) -> Floats:
+        """How much work each bin is: by the rows that it gets, or its bytes, or all alike, whatever is known."""
+        known = (one for one in (self.rows, self.bytes) if one.sum() > 0)
+        return next(known, np.ones(len(self.bytes)))
+
     def at(self, bins: int) -> Statistics:
         """The same for another number of bins."""
         if bins == len(self.bytes):

@@ -176,10 +176,7 @@ def _rescaled(current: Configuration, workers: int) -> Configuration:
 
 def _balanced(current: Configuration, statistics: Statistics) -> Configuration:
     """From the worker with most to the one with least, the largest bin that does not turn the two around, until all have their share."""
-    statistics = statistics.at(current.bins)
-    load = next(
-        (known for known in (statistics.rows, statistics.bytes) if known.sum() > 0), np.ones(current.bins)
-    )
+    load = statistics.at(current.bins).load()
     totals = np.bincount(current.owners, load, current.workers)
     limit = totals.sum() / current.workers * (1 + TOLERANCE)
     owners = current.owners.copy()

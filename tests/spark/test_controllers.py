@@ -62,13 +62,13 @@ def test_a_skew_that_moves_is_levelled(counting):
 
 def test_without_it_the_skew_stays_and_one_that_fails_is_switched_off(counting):
     def broken(view):
-        raise ZeroDivisionError(view.cores)
+        raise ZeroDivisionError(view.cores[0])
 
     query, epoch = counting(sterna.controllers.advice_only(sterna.controllers.balancer(epochs=2)), broken)
     assert min(epoch(hot(BINS, 0, 4, 5)) for _ in range(6)) > 1.3
     query.stop()
     (off,) = said(query, "off")
-    assert off["reason"] == "it raised ZeroDivisionError((2, {}))".format(off["reason"].split(", ")[1][:-2])
+    assert off["reason"] == "it raised ZeroDivisionError(2)"
     assert said(query, "advised")
     assert not query.migrations()
 

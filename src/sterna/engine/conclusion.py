@@ -89,6 +89,7 @@ def conclude(
             "late_total": last.facts.get("late_total", 0) + late,
             "rows_total": last.facts.get("rows_total", 0) + routed["rows"],
             "combined": routed["combined"],
+            "executors": routed["executors"],
             "heat": {
                 name: [r["heat"] for (index, _), r in receipts.items() if index == at and "heat" in r]
                 for at, name in enumerate(names)

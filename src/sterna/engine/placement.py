@@ -1,93 +1,31 @@
 """Where workers sit: slots pinned to executors where there are several, anywhere where there is one.
 
-The *anchor* is a tiny DataFrame with one row and one partition a slot, cached on the executors. The exchange of an epoch is a join with it: Spark
-runs a task where its cached partition is, so the tasks of a slot keep running on one executor. A slot's key is chosen so that Spark's hash partitioning
-sends it to a partition of its own. When the number of slots changes, a new anchor is made, and asked where each slot
+The exchange of an epoch is a join with the anchor: Spark runs a task where its cached partition is, so the tasks of a slot keep running on one executor. When the number of slots changes, a new anchor is made, and asked where each slot
 landed; every worker gets a seat on the executor that it had, where there is one.
 
-Placement is a hint: if an executor is lost, Spark caches the slot elsewhere, and correctness never depends on any of this.
+Executors come and go. A new anchor is also made when workers have run elsewhere than in their seats for some epochs, when an executor without a slot has run tasks while others have
+several slots, and without the slots of an executor that is drained. Placement is a hint: if an executor is lost, Spark caches the slot elsewhere, and correctness never depends on any of this.
 """
 
 from __future__ import annotations
 
-import time
-import uuid
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
-from pyspark.sql import functions as F
-
 from sterna.dataflow import Dataflow
+from sterna.engine.anchor import Anchor, Slot
+from sterna.engine.draining import held, is_one_of
 from sterna.engine.epoch import Placement, Seats, plain_seats
-from sterna.engine.where import executor
+from sterna.errors import InvalidInput
 from sterna.state.manifest import Manifest
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-SPREAD_SECONDS = 0.3
 TRIES = 3
-
-
-@dataclass(frozen=True)
-class Slot:
-    """A partition that is pinned to an executor."""
-
-    key: int
-    executor: str
-
-    @property
-    def host(self) -> str:
-        """The host of the executor."""
-        return self.executor.rsplit("/", 1)[0]
-
-
-def _probe(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    for batch in batches:
-        where = pa.array([executor()] * batch.num_rows, pa.string())
-        yield pa.RecordBatch.from_arrays([batch.column(0), where], names=["slot", "executor"])
-
-
-def _spread(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    # Slow on purpose: while one executor is busy with a slot, the others get the next ones.
-    for batch in batches:
-        time.sleep(SPREAD_SECONDS)
-        yield batch
-
-
-class Anchor:
-    """The cached DataFrame of a number of slots."""
-
-    def __init__(self, spark: SparkSession, count: int) -> None:
-        self.count = count
-        self._spark = spark
-        spark.conf.set("spark.sql.shuffle.partitions", str(count))
-        candidates = spark.range(0, 40 * count + 40, 1, 1).select(F.col("id").cast("int").alias("slot"))
-        rows = candidates.select("slot", F.pmod(F.hash("slot"), F.lit(count)).alias("partition")).collect()
-        keys: dict[int, int] = {}
-        for row in rows:
-            keys.setdefault(row["partition"], row["slot"])
-        chosen = sorted(keys.values())
-        # Spark would take two anchors of one plan for the same cached data, so each has a mark of its own.
-        marked = (
-            candidates.where(F.col("slot").isin(chosen))
-            .withColumn("mark", F.lit(uuid.uuid4().hex))
-            .select("slot")
-        )
-        base = marked.repartition(count, "slot").mapInArrow(_spread, "slot int")
-        # mapInArrow forgets how its input was partitioned; a join needs to know, so say it again (each row stays where it is).
-        self.frame = base.repartition(count, "slot").persist()
-        self.slots = [
-            Slot(row["slot"], row["executor"])
-            for row in self.frame.mapInArrow(_probe, "slot int, executor string").collect()
-        ]
-
-    def close(self) -> None:
-        """Releases the slots."""
-        self.frame.unpersist()
+PATIENCE = 3
+"""For how many epochs in a row slots must be badly placed before new ones are made."""
 
 
 class Pinned:
@@ -120,17 +58,23 @@ class Placer:
         self._seats: Seats = ()
         self._workers: tuple[int, ...] = ()
         self._known: dict[tuple[str, int], str] = {}
+        self._leaving: dict[str, Callable[[], bool]] = {}
+        self._avoided: frozenset[str] = frozenset()
+        self._seen: list[frozenset[str]] = []
+        self._tried: set[frozenset[str]] = set()
+        self._renew = False
 
     def place(self, workers: tuple[int, ...], spark: SparkSession | None = None) -> Placement:
         """The seats of an epoch."""
         if self.pinned is None:
             return Placement(plain_seats(workers), lambda *_: True)
         anchor = self.pinned.anchor
-        if anchor is None or anchor.count != max(workers):
+        self._give_up_those_that_may_go()
+        if anchor is None or anchor.count != max(workers) or self._renew:
             if anchor is not None:
                 anchor.close()
             self.pinned.anchor = self._spread_anchor(spark or self._spark, max(workers))
-            self._workers = ()
+            self._workers, self._renew = (), False
         if self._workers != workers:
             self._seats = tuple(
                 seat([self._known.get((operator.name, w)) for w in range(count)], self._slots())
@@ -145,18 +89,24 @@ class Placer:
         return self.pinned.anchor.slots
 
     def _spread_anchor(self, spark: SparkSession, count: int) -> Anchor:
-        """An anchor whose slots are spread evenly over the executors, as far as a few tries get that."""
+        """An anchor whose slots are spread evenly over the executors that are not drained, as far as a few tries get that."""
         best: Anchor | None = None
         for _ in range(TRIES):
-            anchor = Anchor(spark, count)
-            if best is None or _uneven(anchor.slots) < _uneven(best.slots):
+            with held(spark, self._avoided):
+                anchor: Anchor | None = Anchor(spark, count)
+            assert anchor is not None
+            if best is None or self._badness(anchor) < self._badness(best):
                 best, anchor = anchor, best
             if anchor is not None:
                 anchor.close()
-            if _uneven(best.slots) <= 1:
+            if self._badness(best) <= (0, 1):
                 break
         assert best is not None
         return best
+
+    def _badness(self, anchor: Anchor) -> tuple[int, int]:
+        drained = [slot for slot in anchor.slots if is_one_of(slot.executor, self._avoided)]
+        return len(drained), _uneven(anchor.slots)
 
     def _same_host(self, operator: str, source: int, target: int) -> bool:
         index = self._flow.index(operator)
@@ -170,6 +120,79 @@ class Placer:
         for name, workers in manifest.hosts.items():
             for worker, where in workers.items():
                 self._known[name, worker] = where
+        if self.pinned is not None and self.pinned.anchor is not None and not self._renew:
+            self._look(manifest)
+
+    def _look(self, manifest: Manifest) -> None:
+        """Whether executors that came are not used, or workers did not run where they sit, for some epochs: then new slots are made, once for the same executors."""
+        at = {slot.key: slot.executor for slot in self._slots()}
+        ran = {where for workers in manifest.hosts.values() for where in workers.values()}
+        seats = zip(self._flow.operators, self._seats, strict=True)
+        astray = any(
+            self._known.get((operator.name, worker)) != at[slot]
+            for operator, taken in seats
+            for worker, slot in enumerate(taken)
+        )
+        others = {one for one in manifest.facts["executors"] if not is_one_of(one, self._avoided)}
+        unused = others - set(at.values()) if len(set(at.values())) < len(at) else set()
+        self._seen = [*self._seen, frozenset(ran | others)][-PATIENCE:] if astray or unused else []
+        everyone = frozenset().union(*self._seen)
+        if len(self._seen) == PATIENCE and everyone not in self._tried:
+            self._tried.add(everyone)
+            self._renew, self._seen = True, []
+
+    def executors(self) -> dict[str, dict[str, int | bool]]:
+        """The executors that have slots or have run workers: how many slots, how many workers of all operators, and whether they are drained."""
+        slots = [slot.executor for slot in self._slots()] if self.pinned and self.pinned.anchor else []
+        ran = [
+            self._known[operator.name, worker]
+            for operator, count in zip(self._flow.operators, self._workers, strict=False)
+            for worker in range(count)
+            if (operator.name, worker) in self._known
+        ]
+        return {
+            where: {
+                "slots": slots.count(where),
+                "workers": ran.count(where),
+                "draining": is_one_of(where, self._leaving),
+                "drained": is_one_of(where, self._avoided) and where not in slots,
+            }
+            for where in sorted({*slots, *ran, *self._avoided})
+        }
+
+    def to_be_emptied(self, executor: str) -> dict[str, list[int]]:
+        """For each operator the workers that sit on an executor, or on any of a host; ``InvalidInput`` if it can't be emptied."""
+        if self.pinned is None:
+            raise InvalidInput(
+                f"{executor!r} can't be drained: with one executor, there is no other to go to"
+            )
+        at = {slot.key: slot.executor for slot in self._slots()} if self.pinned.anchor else {}
+        if not any(is_one_of(one, [executor]) for one in at.values()):
+            raise InvalidInput(
+                f"no slot is on executor {executor!r}; there are some on {sorted(set(at.values()))}"
+            )
+        gone = {*self._avoided, *self._leaving, executor}
+        if all(is_one_of(one, gone) for one in at.values()):
+            raise InvalidInput(f"{executor!r} can't be drained: no slot is on any other executor that stays")
+        return {
+            operator.name: [worker for worker, slot in enumerate(taken) if is_one_of(at[slot], [executor])]
+            for operator, taken in zip(self._flow.operators, self._seats, strict=True)
+        }
+
+    def drain(self, executor: str, ready: Callable[[], bool]) -> None:
+        """Has no slot on an executor, or on any of a host, from the epoch on that comes after ``ready``."""
+        self._leaving[executor] = ready
+
+    def wants_epoch(self) -> bool:
+        """Whether slots are to be made anew as soon as there is an epoch."""
+        return any(ready() for ready in list(self._leaving.values()))
+
+    def _give_up_those_that_may_go(self) -> None:
+        for executor, ready in list(self._leaving.items()):
+            if ready():
+                del self._leaving[executor]
+                self._avoided |= {executor}
+                self._renew = True
 
     def seat_of_leaver(self, operator: int, worker: int) -> int:
         """A slot from which the state of a worker is best read: its own, or one on its executor, or any."""

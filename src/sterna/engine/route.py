@@ -20,6 +20,7 @@ import pyarrow as pa
 from sterna.configuration import Configuration
 from sterna.dataflow import Dataflow
 from sterna.engine.messages import COMBINED, HELLO, LATE, ROWS, STATS, Message, json_body
+from sterna.engine.where import executor
 from sterna.operators.base import NEVER, Edge, Rows, contiguous, hash_name, microseconds
 from sterna.sources.recipe import Recipe
 
@@ -106,6 +107,7 @@ def route(
         "newest": seen.newest,
         "late": seen.late,
         "combined": seen.combined,
+        "executors": [executor()],
         "ms": round((time.perf_counter() - began) * 1e3, 2),
     }
     yield Message(task.seats[first][0], STATS, first, source=partition, body=json_body(stats))
@@ -218,9 +220,10 @@ def _late(
 
 def merge_stats(parts: Iterable[dict[str, Any]]) -> dict[str, Any]:
     """The statistics of all routing tasks of an epoch, added up."""
-    total: dict[str, Any] = {"rows": 0, "newest": {}, "late": {}, "combined": {}}
+    total: dict[str, Any] = {"rows": 0, "newest": {}, "late": {}, "combined": {}, "executors": []}
     for part in parts:
         total["rows"] += part["rows"]
+        total["executors"] = sorted({*total["executors"], *part["executors"]})
         for edge, newest in part["newest"].items():
             total["newest"][edge] = max(total["newest"].get(edge, newest), newest)
         for edge, late in part["late"].items():
