@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from sterna.configuration import bits_of, check_workers
-from sterna.controllers.running import checked
+from sterna.controllers.options import checked
 from sterna.controllers.verdict import Controller
 from sterna.durations import seconds
 from sterna.engine.coordinator import Coordinator, Options

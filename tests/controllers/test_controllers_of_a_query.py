@@ -11,6 +11,7 @@ import pytest
 from controllers.streams import hot, rows
 from sterna import strategies
 from sterna.controllers import Verdict, advice_only, balancer, running
+from sterna.controllers.options import checked
 from sterna.controllers.thread import Asking
 from sterna.errors import InvalidInput
 from sterna.state.store import Store
@@ -276,7 +277,7 @@ def test_what_is_no_controller(start, controllers, words):
         assert twin.coordinator.history.said()[0]["outcome"] == "off"
         return
     with pytest.raises(InvalidInput, match=words):
-        running.checked(controllers, ["counts"])
+        checked(controllers, ["counts"])
 
 
 def test_one_that_never_answers_is_given_up_and_the_others_are_asked(start, monkeypatch):

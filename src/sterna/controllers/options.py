@@ -1,12 +1,14 @@
-"""Checks of the options of controllers: what is wrong raises ``InvalidInput`` that names the option."""
+"""Checks of controllers and their options: what is wrong raises ``InvalidInput`` that names it."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from sterna import strategies
 from sterna.configuration import check_workers
+from sterna.controllers.verdict import Controller, name_of
 from sterna.durations import seconds
 from sterna.errors import InvalidInput
 from sterna.strategies import Strategy
@@ -62,3 +64,23 @@ def name(option: str, value: Any) -> str | None:
     if value is not None and (not isinstance(value, str) or not value):
         raise InvalidInput(f"{option} must be a name, not {value!r}")
     return value
+
+
+def checked(controllers: Any, operators: Iterable[str]) -> list[Controller]:
+    """The controllers of a query with these operators; ``InvalidInput`` names what is wrong with them."""
+    if not isinstance(controllers, Iterable) or isinstance(controllers, str | Mapping):
+        raise InvalidInput(f"controllers must be a list of controllers, not {controllers!r}")
+    found, known = list(controllers), sorted(operators)
+    names: set[str] = set()
+    for one in found:
+        if not callable(one) or isinstance(one, type):
+            raise InvalidInput(f"{one!r} in controllers is not a controller: a function of a view")
+        called, operator = name_of(one), getattr(one, "operator", None)
+        if called in names:
+            raise InvalidInput(f"two controllers are called {called!r}; give each a name of its own (name=)")
+        names.add(called)
+        if isinstance(operator, str) and operator not in known:
+            raise InvalidInput(
+                f"controller {called!r}: operator {operator!r} does not exist; there are {known}"
+            )
+    return found

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from sterna import asking, strategies
+from sterna.controllers.options import checked
 from sterna.controllers.verdict import (
     ADVISED,
     ASKED,
@@ -249,26 +250,6 @@ class Controllers:
         whole = {"kind": CONTROLLER, "controller": member.name, "epoch": self._epoch, **event}
         with contextlib.suppress(StateError):  # the query itself will meet the same trouble and report it
             self._coordinator.history.say(self._epoch, whole)
-
-
-def checked(controllers: Any, operators: Iterable[str]) -> list[Controller]:
-    """The controllers of a query with these operators; ``InvalidInput`` names what is wrong with them."""
-    if not isinstance(controllers, Iterable) or isinstance(controllers, str | Mapping):
-        raise InvalidInput(f"controllers must be a list of controllers, not {controllers!r}")
-    found, known = list(controllers), sorted(operators)
-    names: set[str] = set()
-    for one in found:
-        if not callable(one) or isinstance(one, type):
-            raise InvalidInput(f"{one!r} in controllers is not a controller: a function of a view")
-        name, operator = name_of(one), getattr(one, "operator", None)
-        if name in names:
-            raise InvalidInput(f"two controllers are called {name!r}; give each a name of its own (name=)")
-        names.add(name)
-        if isinstance(operator, str) and operator not in known:
-            raise InvalidInput(
-                f"controller {name!r}: operator {operator!r} does not exist; there are {known}"
-            )
-    return found
 
 
 def _plain(facts: Any) -> dict[str, Any]:
