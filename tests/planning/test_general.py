@@ -6,7 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from planning.brute import least_moved, problems, skewed
@@ -104,8 +104,9 @@ def test_the_workers_that_keep_least_leave():
     assert plan.moved == 2
 
 
-@settings(max_examples=100)
+@settings(max_examples=200)
 @given(problems(most=6, intervals=False, workers=3))
+@example(([0, 0, 1], [0, 1, 1], [0, 0, 0], 1, 0.0))
 def test_the_programme_alone_finds_the_best(problem):
     owners, sizes, loads, workers, tau = problem
     assume(sum(sizes) > 0)

@@ -24,6 +24,8 @@ MARGIN = 4e-6
 """What is taken off a limit that was missed: more than HiGHS allows itself."""
 PUNCTUAL = 0.9
 """HiGHS looks at the clock now and then: it is given this part of the time."""
+LIGHT = 1e-5
+"""A load of no more than this part of the limit is lost among what HiGHS allows itself."""
 TINY = 1e-300
 SOLVED, INFEASIBLE = 0, 2
 """What ``milp`` calls the ways to end that matter here."""
@@ -78,8 +80,10 @@ def assigned(
             bound = max(0.0, float(proven) * unit)
         if found.x is None:
             return Answer(None, bound, finished=found.status == INFEASIBLE)
-        place = alike.spread(np.round(found.x[:-candidates]).astype(np.int64).reshape(-1, candidates))
-        if (np.bincount(place, problem.loads, candidates) <= limit).all():
+        counts = np.round(found.x[:-candidates]).astype(np.int64).reshape(-1, candidates)
+        place = alike.spread(counts)
+        within = (np.bincount(place, problem.loads, candidates) <= limit).all()
+        if within and len(np.unique(place)) <= problem.workers:
             return Answer(place, bound, finished=found.status == SOLVED)
     return Answer(None, bound, finished=False)
 
@@ -89,18 +93,20 @@ def _rows(
 ) -> list[LinearConstraint]:
     """What must hold of how many bins of each group go to each candidate, and of which candidates are there.
 
-    Every bin has one place; who is there has no more load than the limit, and who is not has nothing; no more than so many are there; of those who have no
+    Every bin has one place; who is there has no more load than the limit, and who is not has nothing, not even bins too light to show in that; no more than so many are there; of those who have no
     bins now, and so are alike, the first have most.
     """
     groups, counts = len(heavy), alike.counts
     place = sparse.kron(sparse.eye(groups), np.ones((1, candidates)))
     load = sparse.kron(heavy[None, :], sparse.eye(candidates)).tocsr()
+    light = sparse.kron(heavy[None, :] <= LIGHT, sparse.eye(candidates))
     new = np.setdiff1d(np.arange(candidates), alike.values[:, 0])
     falling = load[new[1:]] - load[new[:-1]]
     nobody, nothing = sparse.csr_matrix((groups, candidates)), sparse.csr_matrix((1, groups * candidates))
     rows = [
         ([place, nobody], counts, counts),
         ([load, -limit * sparse.eye(candidates)], -np.inf, 0.0),
+        ([light, -int(counts.sum()) * sparse.eye(candidates)], -np.inf, 0.0),
         ([nothing, np.ones((1, candidates))], 0.0, workers),
     ]
     if len(new) > 1:
@@ -118,10 +124,8 @@ class _Alike:
         self._group = self._group.ravel()
 
     def spread(self, counts: Ints) -> Ints:
-        """The place of each bin, given how many of each group go to each place; what is over goes to the one after the last."""
-        rest = self.counts - counts.sum(axis=1)
-        all_counts = np.column_stack([counts, rest])
-        places = np.tile(np.arange(all_counts.shape[1]), len(all_counts))
+        """The place of each bin, given how many of each group go to each place."""
+        places = np.tile(np.arange(counts.shape[1]), len(counts))
         out = np.empty(len(self._group), np.int64)
-        out[np.argsort(self._group, kind="stable")] = np.repeat(places, all_counts.ravel())
+        out[np.argsort(self._group, kind="stable")] = np.repeat(places, counts.ravel())
         return out
