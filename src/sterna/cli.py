@@ -17,11 +17,13 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
+from typer.core import TyperGroup
 
 from sterna import commands
 from sterna.controllers.commands import advise
 from sterna.errors import SternaError
 from sterna.nexmark.commands import app as nexmark
+from sterna.planning.commands import precompute
 from sterna.terminal import (
     Folder,
     Json,
@@ -35,8 +37,21 @@ from sterna.terminal import (
     told,
 )
 
+
+class TwoWords(TyperGroup):
+    """Commands whose name may have two words, the first of which may be a command by itself: ``sterna plan``, ``sterna plan precompute``."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """The command that the arguments begin with, and the others."""
+        name = " ".join(args[:2])
+        if len(args) > 1 and name in self.commands:
+            return name, self.commands[name], args[2:]
+        return super().resolve_command(ctx, args)
+
+
 app = typer.Typer(
     name="sterna",
+    cls=TwoWords,
     help="Stateful streams on PySpark whose state can move while the query runs.",
     no_args_is_help=True,
     add_completion=False,
@@ -126,6 +141,7 @@ def _failing_well(function: Callable[..., None]) -> Callable[..., None]:
 _ABOUT_QUERIES: dict[str, Callable[..., None]] = {
     "plan": commands.plan,
     "advise": advise,
+    "plan precompute": precompute,
     "apply": commands.apply,
     "status": commands.status,
     "history": commands.history,

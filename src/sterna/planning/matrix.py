@@ -1,0 +1,128 @@
+"""The transition matrix: from so many workers, how likely is each other number of workers next.
+
+A row tells what follows a number of workers once it changes: time in which nothing migrates is not in it. It is learnt from changes that happened, or given; a matrix
+that is none raises ``InvalidInput`` that names the entry.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from sterna.errors import InvalidInput, check_whole
+
+Floats = npt.NDArray[np.float64]
+ROUNDING = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class Matrix:
+    """Probabilities of the next number of workers.
+
+    Attributes:
+        counts: the numbers of workers there may be, ascending.
+        rows: for each of them the probabilities of all of them.
+    """
+
+    counts: tuple[int, ...]
+    rows: Floats
+
+    @classmethod
+    def of(cls, counts: Sequence[int], rows: Sequence[Sequence[float]] | Floats) -> Matrix:
+        """A matrix that is given, checked.
+
+        Example:
+            >>> Matrix.of([2, 3], [[0.0, 1.0], [0.5, 0.6]])
+            Traceback (most recent call last):
+            sterna.errors.InvalidInput: the probabilities of what follows 3 workers add up to 1.1, not to 1
+        """
+        known = _checked_counts(counts)
+        try:
+            array = np.array(rows, np.float64)
+        except (TypeError, ValueError) as error:
+            raise InvalidInput(f"a transition matrix has a row of numbers for each count: {error}") from error
+        if array.shape != (len(known), len(known)):
+            raise InvalidInput(
+                f"{len(known)} worker counts need a matrix of {len(known)} rows and columns; this one's shape is {array.shape}"
+            )
+        wrong = np.argwhere(~(array >= 0) | ~np.isfinite(array))
+        if len(wrong):
+            row, column = wrong[0]
+            raise InvalidInput(
+                f"the probability of {known[column]} workers after {known[row]} is {array[row, column]:g}: it must be a number from 0 to 1"
+            )
+        for count, total in zip(known, array.sum(axis=1).tolist(), strict=True):
+            if abs(total - 1) > ROUNDING:
+                raise InvalidInput(
+                    f"the probabilities of what follows {count} workers add up to {total:g}, not to 1"
+                )
+        return cls(known, array)
+
+    @classmethod
+    def learnt(cls, changes: Iterable[tuple[int, int]], counts: Sequence[int] | None = None) -> Matrix:
+        """How often each number of workers followed each, as probabilities.
+
+        A number that nothing ever followed is taken to be followed by its neighbours, alike.
+
+        Args:
+            changes: from how many workers to how many, each time that this changed.
+            counts: the numbers of workers there may be; those in the changes unless given.
+
+        Example:
+            >>> Matrix.learnt([(2, 3), (3, 2), (2, 3), (3, 4)]).rows.tolist()
+            [[0.0, 1.0, 0.0], [0.5, 0.0, 0.5], [0.0, 1.0, 0.0]]
+        """
+        pairs = list(changes)
+        if counts is None:
+            if not pairs:
+                raise InvalidInput("no change of the number of workers to learn from, and no counts given")
+            counts = sorted({count for pair in pairs for count in pair})
+        known = _checked_counts(counts)
+        seen = np.zeros((len(known), len(known)))
+        places = {count: place for place, count in enumerate(known)}
+        for pair in pairs:
+            for count in pair:
+                if count not in places:
+                    raise InvalidInput(
+                        f"the history has {count} workers, which is none of the counts {_listed(known)}"
+                    )
+            seen[places[pair[0]], places[pair[1]]] += 1
+        for row in np.flatnonzero(seen.sum(axis=1) == 0):
+            seen[row, [place for place in (row - 1, row + 1) if 0 <= place < len(known)] or [row]] = 1
+        return cls.of(known, seen / seen.sum(axis=1, keepdims=True))
+
+    def place(self, count: int) -> int:
+        """The row of a number of workers; ``InvalidInput`` if there is none."""
+        try:
+            return self.counts.index(count)
+        except ValueError:
+            raise InvalidInput(f"the matrix knows {_listed(self.counts)} workers, and not {count}") from None
+
+    def following(self, count: int) -> dict[int, float]:
+        """What may follow a number of workers, other than itself, and how likely each is."""
+        row = self.rows[self.place(count)]
+        return {
+            after: float(chance)
+            for after, chance in zip(self.counts, row, strict=True)
+            if chance > 0 and after != count
+        }
+
+    def staying(self, count: int) -> float:
+        """How likely a number of workers follows itself."""
+        place = self.place(count)
+        return float(self.rows[place, place])
+
+
+def _checked_counts(counts: Sequence[int]) -> tuple[int, ...]:
+    for count in counts:
+        check_whole("a worker count", count, 1)
+    if not len(counts) or list(counts) != sorted(set(counts)):
+        raise InvalidInput(f"worker counts must be ascending, each once: {_listed(counts)}")
+    return tuple(counts)
+
+
+def _listed(counts: Sequence[int]) -> str:
+    return ", ".join(map(str, counts)) or "none"
