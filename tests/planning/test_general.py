@@ -98,6 +98,14 @@ def test_bins_without_load_stay_where_they_are():
     assert plan.moved == 5
 
 
+def test_without_state_few_bins_move():
+    owners = [0] * 6 + [1] * 2
+    plan = general(owners, [0] * 8, [1, 1, 1, 1, 1, 3, 4, 4], 2, 0)
+    assert (plan.assignment != owners).sum() == 0
+    plan = general(owners, [0] * 8, [2, 2, 2, 2, 2, 4, 1, 1], 2, 0)
+    assert (plan.assignment != owners).sum() == 2
+
+
 def test_the_workers_that_keep_least_leave():
     plan = general([0, 1, 2, 0, 1, 2], [1, 9, 9, 1, 9, 9], [1] * 6, 2, 0)
     assert set(plan.assignment.tolist()) == {1, 2}

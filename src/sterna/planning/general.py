@@ -37,8 +37,8 @@ Ints = npt.NDArray[np.int64]
 
 WHOLE = 20_000
 """The most (groups of alike bins × workers) that one programme decides about."""
-WORK = 1 << 24
-"""How many choices are looked at in all for what workers give up: a second or two, at worst."""
+WORK = 1 << 22
+"""How many choices are looked at in all for what workers give up: about a second, at worst."""
 
 
 def general(
@@ -57,7 +57,8 @@ def general(
         sizes: how much state each bin has.
         loads: how much work each bin is.
         workers: how many workers there will be.
-        tau: how much more than the mean a worker may get; ``"least"`` for the least that is known to be possible: at most a third above the least there is.
+        tau: how much more than the mean a worker may get; ``"least"`` for the least that is known to be possible, at which nobody has more than 4/3 of what
+            the heaviest has in the most even assignment there is.
         seconds: how long the integer programme may take; with 0 there is none.
         leaving: who may leave where there will be fewer workers: ``"any"``, or the ``"last"``, numbers ``workers`` and above.
 
@@ -158,8 +159,9 @@ def _decided_at_once(
         return best, bound
     unit = float(problem.sizes.sum()) if best is None else task.moved(best)
     answer = programme.assigned(problem, task.home, limit, len(task.candidates), unit, left)
-    better = answer.place is not None and (best is None or answer.finished)
-    return (answer.place if better else best), max(bound, answer.bound)
+    if best is None or (answer.finished and answer.place is not None):
+        best = min((one for one in (best, answer.place) if one is not None), key=task.moved, default=None)
+    return best, max(bound, answer.bound)
 
 
 class _Giving:
@@ -175,7 +177,7 @@ class _Giving:
         over = np.flatnonzero(held > limit).tolist()
         for worker in over:
             mine = np.flatnonzero(task.home == worker)
-            kept = most_kept(problem.sizes[mine], problem.loads[mine], limit, WORK // len(over))
+            kept = most_kept(problem.weights[mine], problem.loads[mine], limit, WORK // len(over))
             self._place[mine[~kept.bins]] = -1
             self._keepable[worker] = min(self._keepable[worker], kept.bound)
 

@@ -22,7 +22,7 @@ from sterna.planning.ssm import ssm
 MOST = 200_000
 """Partitionings of one step."""
 MOST_PAIRS = 200_000_000
-"""Pairs of partitionings of two steps, one after the other: about a minute."""
+"""Pairs of partitionings of two steps, one after the other: ten seconds or so."""
 BLOCK = 1 << 20
 
 Floats = npt.NDArray[np.float64]
