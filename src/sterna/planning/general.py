@@ -37,8 +37,8 @@ Ints = npt.NDArray[np.int64]
 
 WHOLE = 20_000
 """The most (groups of alike bins × workers) that one programme decides about."""
-WORK = 1 << 22
-"""How many choices are looked at in all for what workers give up: about a second, at worst."""
+WORK = 1 << 23
+"""How many choices are looked at in all for what workers give up: a second or two, at worst."""
 
 
 def general(
@@ -175,9 +175,11 @@ class _Giving:
         self._keepable = np.bincount(task.home[at_home], problem.sizes[at_home], many).astype(np.float64)
         self._place = task.home.copy()
         over = np.flatnonzero(held > limit).tolist()
-        for worker in over:
+        left = WORK
+        for waiting, worker in zip(range(len(over), 0, -1), over, strict=True):
             mine = np.flatnonzero(task.home == worker)
-            kept = most_kept(problem.weights[mine], problem.loads[mine], limit, WORK // len(over))
+            kept = most_kept(problem.weights[mine], problem.loads[mine], limit, left // waiting)
+            left -= kept.work
             self._place[mine[~kept.bins]] = -1
             self._keepable[worker] = min(self._keepable[worker], kept.bound)
 

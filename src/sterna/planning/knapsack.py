@@ -29,10 +29,12 @@ class Kept:
     Attributes:
         bins: for each bin whether it stays.
         bound: no choice keeps more than this.
+        work: how many choices were looked at.
     """
 
     bins: npt.NDArray[np.bool_]
     bound: float
+    work: int
 
 
 def most_kept(sizes: Floats, loads: Floats, limit: float, work: int = 1 << 24) -> Kept:
@@ -54,11 +56,12 @@ def most_kept(sizes: Floats, loads: Floats, limit: float, work: int = 1 << 24) -
     worth, load = sizes[open_] / unit, loads[open_] / (limit or 1.0)
     order = np.argsort(-worth / load, kind="stable")
     search = _Search(worth[order], load[order])
-    while search.goes_on() and work > 0:
-        work -= search.step()
+    done = 0
+    while search.goes_on() and done < work:
+        done += search.step()
     bins = stays.copy()
     bins[open_[order]] = search.chosen()
-    return Kept(bins, search.bound() * unit + float(sizes[stays].sum()))
+    return Kept(bins, search.bound() * unit + float(sizes[stays].sum()), done)
 
 
 class _Search:
