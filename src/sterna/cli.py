@@ -138,7 +138,7 @@ def _failing_well(function: Callable[..., None]) -> Callable[..., None]:
     return command
 
 
-_ABOUT_QUERIES: dict[str, Callable[..., None]] = {
+_COMMANDS: dict[str, Callable[..., None]] = {
     "plan": commands.plan,
     "advise": advise,
     "plan precompute": precompute,
@@ -146,7 +146,7 @@ _ABOUT_QUERIES: dict[str, Callable[..., None]] = {
     "status": commands.status,
     "history": commands.history,
 }
-for _name, _command in _ABOUT_QUERIES.items():
+for _name, _command in _COMMANDS.items():
     app.command(_name)(_failing_well(_command))
 for _name, _help in {
     "cancel": "End a migration: what has moved stays where it is.",
@@ -401,6 +401,51 @@ def page(
             typer.echo(path)
         if check and changed:
             raise SternaError("these are not what the figures say: run `sterna bench page`")
+
+
+@bench.command()
+def planner(
+    *,
+    as_json: Json = False,
+    quick: Quick = False,
+    traces: Annotated[
+        Path | None,
+        typer.Option(
+            exists=True,
+            file_okay=False,
+            help="A folder of CSV files, each a time and a load at a constant step.",
+            show_default="a made-up trace: days, weeks, noise and spikes",
+        ),
+    ] = None,
+    experiment: Annotated[str, typer.Option(help="state, gamma, tau, bins, time or all.")] = "all",
+    seed: Annotated[int, typer.Option(min=0, help="Of skewed state and the made-up trace.")] = 0,
+    master: Master = "local[2]",
+    memory: Memory = "1g",
+    folder: Folder = None,
+) -> None:
+    """How much state planners move while a load comes and goes: Sterna's, consistent hashing, Redist and Storm's default.
+
+    Plans only; no query runs. The full run takes some twenty minutes for each trace, most of it computing beforehand.
+    """
+    with failures():
+        from sterna.bench import planner as benchmark
+
+        if experiment not in (*benchmark.EXPERIMENTS, "all"):
+            raise typer.BadParameter(
+                f"{experiment!r} is none of {', '.join(benchmark.EXPERIMENTS)}, all",
+                param_hint="--experiment",
+            )
+        result = benchmark.run(
+            say(),
+            experiments=list(benchmark.EXPERIMENTS) if experiment == "all" else [experiment],
+            sizes=benchmark.QUICK if quick else benchmark.FULL,
+            traces=str(traces) if traces else None,
+            seed=seed,
+            master=master,
+            memory=memory,
+            folder=str(folder) if folder else None,
+        )
+        told(result, benchmark.show, as_json=as_json)
 
 
 if __name__ == "__main__":

@@ -106,7 +106,7 @@ def counts_of(text: str) -> list[int]:
     >>> counts_of("8-10"), counts_of("2,4,8")
     ([8, 9, 10], [2, 4, 8])
     """
-    found = []
+    found: list[int] = []
     for part in text.split(","):
         match = re.fullmatch(r"\s*(\d+)(?:\s*-\s*(\d+))?\s*", part)
         if match is None:

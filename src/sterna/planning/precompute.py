@@ -15,6 +15,9 @@ from sterna.planning.values import Values
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+PARTS = 8
+"""Spark's tasks for each core."""
+
 
 def precompute(
     sizes: Numbers,
@@ -48,11 +51,16 @@ def precompute(
 
 
 def on_spark(spark: SparkSession) -> Each:
-    """Does tasks as Spark tasks, one for each."""
+    """Does tasks on Spark, some in each of Spark's tasks: as many of these as keep all cores busy until the end, though some take longer than others."""
+    context = spark.sparkContext
 
     def each(function: Callable[[Task], Result], tasks: Sequence[Task]) -> list[Result]:
         if not tasks:
             return []
-        return spark.sparkContext.parallelize(tasks, len(tasks)).map(function).collect()
+        return (
+            context.parallelize(tasks, min(len(tasks), PARTS * context.defaultParallelism))
+            .map(function)
+            .collect()
+        )
 
     return each

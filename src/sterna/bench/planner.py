@@ -1,0 +1,136 @@
+"""How much state do planners move while a load comes and goes? After §6 of the paper on optimal operator-state migration.
+
+Method. A trace of load becomes a number of workers for each hour (``planner_traces``). Whenever this changes, each planner is asked for a plan, from where its own last plan led, and the state that it moves is added
+up. The transition matrix of the plan that looks ahead is learnt from the first half of the trace, and values are computed from it on Spark; all planners go through the whole trace, and what they move
+in the later half, which nobody has seen, is reported too. Experiments: bins alike and bins by Zipf's law; the discount gamma; the balance tau; the number of bins; how long plans take.
+
+Honesty. Nothing moves but numbers: response times under these plans are another benchmark. Consistent hashing does not balance, so it is compared in two ways: with its bounded variant, which
+does, and by giving Sterna's single-step plan the balance that consistent hashing happens to have. Its figures are means over several rings. Redist and Storm's default are what ``baselines`` says they are. Where
+intervals can't be as even as was asked for, the least tau that they can have is used, and reported.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rich.console import Console
+
+from sterna.bench import machine
+from sterna.bench.planner_experiments import EXPERIMENTS, Room, Sizes
+from sterna.bench.planner_tables import tables
+from sterna.bench.planner_traces import Trace, made_up, of_folder
+from sterna.bench.rig import Say
+from sterna.planning.history import changes
+from sterna.planning.precompute import on_spark
+from sterna.planning.search import Effort
+from sterna.session import interruptible, workplace
+
+__all__ = ["EXPERIMENTS", "FULL", "QUICK", "run", "show"]
+
+FULL = Sizes(
+    bins=64,
+    workers=(8, 16),
+    days=56,
+    tau=0.2,
+    gamma=0.8,
+    exponents=(0.5, 1.0),
+    gammas=(0.2, 0.4, 0.6, 0.8, 0.9),
+    taus=(0.2, 0.3, 0.4, 0.6, 0.8),
+    sweep=(32, 64, 128, 256),
+    timed=(64, 256, 1024, 4096),
+    rings=10,
+    effort=Effort(),
+)
+QUICK = Sizes(
+    bins=16,
+    workers=(2, 5),
+    days=6,
+    tau=0.4,
+    gamma=0.8,
+    exponents=(0.5,),
+    gammas=(0.2, 0.8),
+    taus=(0.4, 0.6),
+    sweep=(16, 32),
+    timed=(16, 64),
+    rings=2,
+    effort=Effort(),
+)
+
+
+def run(
+    say: Say,
+    *,
+    experiments: list[str],
+    sizes: Sizes = FULL,
+    traces: str | None = None,
+    seed: int = 0,
+    master: str = "local[2]",
+    memory: str = "1g",
+    folder: str | None = None,
+) -> dict[str, Any]:
+    """Plan, and return the figures; see the module's docstring.
+
+    Args:
+        say: takes a line about what is going on.
+        experiments: which ones: keys of ``EXPERIMENTS``.
+        sizes: how large they are.
+        traces: a folder of CSV files; a trace is made up unless given.
+        seed: of the trace that is made up, and of skewed state.
+        master: Spark's master, if no session runs yet.
+        memory: the heap of a session started here.
+        folder: where the temporary folder goes; the system's choice unless given.
+    """
+    loads = of_folder(traces, *sizes.workers) if traces else [made_up(sizes.days, *sizes.workers, seed)]
+    with workplace(master, memory, folder) as (spark, _):
+        started = machine.facts(spark)
+        room = Room(say, sizes, seed, on_spark(spark))
+
+        def work() -> dict[str, Any]:
+            return {
+                # How long a plan takes does not depend on the trace, so one is enough.
+                name: [
+                    line
+                    for trace in (loads[:1] if name == "time" else loads)
+                    for line in EXPERIMENTS[name](room, trace)
+                ]
+                for name in experiments
+            }
+
+        found = interruptible(work, spark.stop)
+    return {
+        "benchmark": "planner",
+        "traces": [_described(trace) for trace in loads],
+        "workers": list(sizes.workers),
+        "seed": seed,
+        "experiments": found,
+        "goals": _goals(found),
+        "machine": started,
+    }
+
+
+def show(result: dict[str, Any], console: Console) -> None:
+    """Print the figures as tables."""
+    for table in tables(result):
+        console.print(table)
+
+
+def _described(trace: Trace) -> dict[str, Any]:
+    return {"name": trace.name, "hours": len(trace.counts), "migrations": len(changes(trace.counts))}
+
+
+def _goals(found: dict[str, list[dict[str, Any]]]) -> dict[str, float]:
+    """The ratios that matter most, the worst of all traces: none should be above 1, and the first not above a half."""
+
+    def worst(lines: list[dict[str, Any]], ours: str, theirs: str) -> float:
+        pairs = [[line["planners"][one]["moved_in_all"] for one in (ours, theirs)] for line in lines]
+        return float(max(mine / max(other, 1e-12) for mine, other in pairs))
+
+    out = {}
+    if "state" in found:
+        alike = [line for line in found["state"] if line["state"] == "alike"]
+        out["ssm_to_storm"] = round(worst(alike, "ssm", "storm"), 4)
+        out["ssm_to_bounded_consistent"] = round(worst(alike, "ssm", "consistent_bounded"), 4)
+        out["ssm_to_consistent_as_even"] = round(worst(alike, "ssm_as_even_as_consistent", "consistent"), 4)
+    if "gamma" in found:
+        out["mtm_to_ssm"] = round(worst(found["gamma"], "mtm", "ssm"), 4)
+    return out

@@ -1,0 +1,66 @@
+"""The figures of the planner benchmark as tables."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rich.table import Table
+
+TITLES = {
+    "state": "By state",
+    "gamma": "By discount",
+    "tau": "By balance",
+    "bins": "By number of bins",
+}
+PLANNERS = {
+    "ssm": "single step",
+    "mtm": "looking ahead",
+    "consistent_bounded": "hashing, bounded",
+    "consistent": "hashing",
+    "ssm_as_even_as_consistent": "single step, as even as hashing",
+    "redist": "Redist",
+    "storm": "Storm",
+}
+SETTING = ("state", "bins", "tau", "gamma")
+
+
+def tables(result: dict[str, Any]) -> list[Table]:
+    """One for each experiment and trace; the times of plans, which depend on no trace, in one."""
+    out = []
+    for name, lines in result["experiments"].items():
+        if name == "time":
+            out.append(_times(lines))
+            continue
+        traces = dict.fromkeys(line["trace"] for line in lines)
+        out += [_costs(TITLES[name], one, [line for line in lines if line["trace"] == one]) for one in traces]
+    return out
+
+
+def _costs(title: str, trace: str, lines: list[dict[str, Any]]) -> Table:
+    """What each planner moves; what is the same in all lines is in the title."""
+    there = [one for one in SETTING if one in lines[0]]
+    varied = [one for one in there if len({line[one] for line in lines}) > 1]
+    fixed = ", ".join(f"{one} {_told(lines[0][one])}" for one in there if one not in varied)
+    table = Table(
+        title=f"{title}: percent of all state moved by a migration\n{trace}{', ' if fixed else ''}{fixed}"
+    )
+    known = [one for one in PLANNERS if one in lines[0]["planners"]]
+    for column in (*varied, *(PLANNERS[one] for one in known)):
+        table.add_column(column, justify="right", overflow="fold")
+    for line in lines:
+        costs = (f"{line['planners'][one]['moved_percent']:.2f}" for one in known)
+        table.add_row(*(_told(line[one]) for one in varied), *costs)
+    return table
+
+
+def _times(lines: list[dict[str, Any]]) -> Table:
+    table = Table(title="Milliseconds that a single-step plan takes, median")
+    for column in ("bins", "tau", "ms"):
+        table.add_column(column, justify="right")
+    for line in lines:
+        table.add_row(str(line["bins"]), _told(line["tau"]), f"{line['ssm_ms_p50']:.2f}")
+    return table
+
+
+def _told(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
