@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
@@ -43,6 +43,14 @@ def say() -> Callable[[str], None]:
     """A teller of progress, on standard error, with the seconds since the start."""
     console, start = Console(stderr=True, highlight=False), time.monotonic()
     return lambda line: console.print(f"[dim]{time.monotonic() - start:7.1f} s[/dim]  {line}", soft_wrap=True)
+
+
+def check_known(given: Iterable[str], known: Iterable[str], hint: str) -> None:
+    """Refuses what is none of the known words."""
+    known = list(known)
+    for name in given:
+        if name not in known:
+            raise typer.BadParameter(f"{name!r} is none of {', '.join(known)}", param_hint=hint)
 
 
 def told(result: dict[str, Any], show: Callable[[dict[str, Any], Console], None], *, as_json: bool) -> None:

@@ -289,31 +289,43 @@ def state():
 
 
 def peers():
+    """What ``sterna bench peers`` prints, of the parts that the page reads."""
+    rescaled = {
+        "before_p50_ms": 300.0,
+        "before_max_ms": 900.0,
+        "completed_seconds": 20.0,
+        "back_seconds": 0.5,
+    }
+    lines = {
+        "sterna": {**rescaled, "during_max_ms": 1_100.0},
+        "flink": {**rescaled, "before_p50_ms": 200.0, "during_max_ms": 9_000.0},
+    }
     return {
-        "results": [
+        "router": {"packed_per_second_and_core": 1_500_000, "rows_per_second_and_core": 90_000},
+        "queries": [
             {
-                "system": "Sterna",
-                "what": "rescale",
-                "keys": 1_000_000,
-                "max_ms": 900.0,
-                "rows_per_second": 500,
-            },
-            {
-                "system": "Flink",
-                "what": "rescale",
-                "keys": 1_000_000,
-                "max_ms": 6000.0,
-                "rows_per_second": 700,
-            },
-            {
-                "system": "Flink",
-                "what": "other",
-                "keys": 1_000_000,
-                "max_ms": 1.0,
-                "note": {"more": "left out"},
-            },
+                "query": "q3",
+                "events_per_epoch": 500_000,
+                "sterna_events_per_second": 900_000,
+                "spark_events_per_second": 100_000,
+                "ratio": 9.0,
+            }
         ],
-        "machine": MACHINE,
+        "throughput": {
+            "keys": 8_388_608,
+            "sterna_records_per_second": 800_000,
+            "flink_records_per_second": 200_000,
+            "ratio_to_flink": 4.0,
+        },
+        "rescale": {
+            "from": 2,
+            "to": 4,
+            "results": [
+                {"system": name, "state_mb": 1024, "wrong_keys": 0, **line} for name, line in lines.items()
+            ],
+        },
+        "peer_better": ["1,024 MB: the median latency before: flink 200, Sterna 300"],
+        "failures": [],
     }
 
 

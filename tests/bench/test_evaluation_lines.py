@@ -5,8 +5,8 @@ import pytest
 from sterna.bench.evaluation.lines import counted, section
 from sterna.bench.evaluation.page import SOURCE
 from sterna.bench.evaluation.paper import LINES
-from sterna.bench.evaluation.sourcelines import Source
 from sterna.errors import InvalidInput
+from sterna.nexmark.sourcelines import Source
 
 FIRST = '''"""A module."""
 

@@ -16,6 +16,8 @@ from sterna.bench.traces import over_time, report_of
 
 MAX_RATIO, WITHIN, TO_OFFLINE = 1.5, 0.99, 0.01
 FEW_BINS = 8.0
+DRAWN = ("name", "strategy", "timeline", "migration")
+"""What a picture of a run is made of."""
 
 
 def headline(lab: Laboratory) -> dict[str, Any]:
@@ -39,13 +41,19 @@ def headline(lab: Laboratory) -> dict[str, Any]:
         ratio = medians["matched"]["increase_ms"] / offline["increase_ms"]
         goals["matched_to_offline"] = round(ratio, 5)
         goals["matched_to_offline_kept"] = ratio <= TO_OFFLINE
+    report = report_of(case, offline)
     return {
         "results": results,
         "offline": offline,
         "goals": goals,
         "ceiling": case.place.ceiling,
         "over_time": over_time(case),
-        "_report": report_of(case, offline),
+        "runs": [
+            {name: value for name, value in run.items() if name in DRAWN}
+            for run in report["runs"]
+            if "timeline" in run
+        ],
+        "_report": report,
     }
 
 

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from sterna.terminal import Folder, Json, Master, Memory, Quick, failures, say, told
+from sterna.terminal import Folder, Json, Master, Memory, Quick, check_known, failures, say, told
 
 app = typer.Typer(help="The NEXMark benchmark: its queries, and its events.", no_args_is_help=True)
 
@@ -49,10 +49,7 @@ def run(
         from sterna.bench.report import render
         from sterna.nexmark import running
 
-        known = ("all_at_once", "fluid", "matched", "paced")
-        for name in strategy or ():
-            if name not in known:
-                raise typer.BadParameter(f"{name!r} is none of {', '.join(known)}", param_hint="--strategy")
+        check_known(strategy or (), ("all_at_once", "fluid", "matched", "paced"), "--strategy")
         if report is not None and not report.parent.is_dir():
             raise typer.BadParameter(f"there is no folder {report.parent}", param_hint="--report")
         plan = running.Plan(query, rate, workers=workers, bins=bins)

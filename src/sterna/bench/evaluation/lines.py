@@ -6,27 +6,21 @@ from pathlib import Path
 
 from sterna.bench.evaluation.markdown import Section, table
 from sterna.bench.evaluation.paper import LINES
-from sterna.bench.evaluation.sourcelines import Source
 from sterna.bench.evaluation.words import listed
 from sterna.errors import InvalidInput
+from sterna.nexmark.lines import lines
 
 TITLE = "Table 1: lines of code of the NEXMark queries"
 PAPER = "most queries are shorter on Megaphone than on timely dataflow alone"
-ROOM = "sterna.nexmark"
-NATIVE = "native"
 
 
 def counted(folder: Path) -> dict[str, tuple[int, int]]:
     """For each query the lines on Spark's own operators and on Sterna; ``folder`` holds the source of ``sterna.nexmark``."""
-    files = {f"{ROOM}.{path.stem}": path for path in sorted(folder.glob("*.py"))}
-    files |= {f"{ROOM}.queries.{path.stem}": path for path in sorted(folder.glob("queries/*.py"))}
-    source = Source(files)
-    found = {}
-    for query in LINES:
-        pair = source.lines(f"{ROOM}.{NATIVE}", query), source.lines(f"{ROOM}.queries.{query}", query)
+    by_name = {line["query"]: line for line in lines(folder)}
+    found = {query: (by_name[query]["spark_whole"], by_name[query]["sterna_whole"]) for query in LINES}
+    for query, pair in found.items():
         if not all(pair):
             raise InvalidInput(f"there is no {query} in {folder}; it should hold the queries' source")
-        found[query] = pair
     return found
 
 

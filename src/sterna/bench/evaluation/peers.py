@@ -1,27 +1,16 @@
-"""Beside other systems: one table of whatever was measured, and who is better than Sterna in what.
-
-The file is a list of lines, or an object whose ``results`` are such a list. A line is an object: ``system`` names what was measured, and everything else that is a
-text, a number or a spread with a median is a column. Lines are compared if they agree in all their texts but the system, and in the sizes that ``CASES`` names; an amount is compared if its name
-tells which way is better.
-"""
+"""Beside other systems: NEXMark on Spark's own operators, a count by key on Spark and on Flink, what a rescale costs on each, and where a peer is better."""
 
 from __future__ import annotations
 
 from sterna.bench.evaluation import files
 from sterna.bench.evaluation.entries import Entry, Figures
 from sterna.bench.evaluation.markdown import Section, bullets, figures_link, missing, table
-from sterna.bench.evaluation.words import code
+from sterna.bench.evaluation.words import factor
 from sterna.readable import DASH, count, duration, milliseconds
-from sterna.readable import figures as three_figures
 
 TITLE = "Beside other systems"
 PAPER = "a comparison with all-at-once migration only, as what systems that pause and restart come to"
-SYSTEM = "system"
-SELF = "sterna"
-CASES = ("keys", "rows_per_epoch", "rate", "records_per_second_offered", "state_bytes")
-HIGHER = ("_per_second",)
-LOWER = ("_ms", "seconds", "_mb", "_bytes", "_ratio")
-Value = str | float
+SYSTEMS = ("sterna", "spark", "flink")
 
 
 def section(given: Figures) -> Section:
@@ -29,101 +18,81 @@ def section(given: Figures) -> Section:
     entry = given.get("peers")
     if entry is None:
         return missing(TITLE, PAPER, files.command("peers"))
-    lines = [
-        _values(line) for line in (entry.each() if isinstance(entry.value, list) else entry.each("results"))
-    ]
-    if not lines:
-        return missing(TITLE, PAPER, files.command("peers"))
-    columns = [SYSTEM, *dict.fromkeys(name for line in lines for name in line if name != SYSTEM)]
-    rows = [[_cell(name, line[name]) if name in line else DASH for name in columns] for line in lines]
-    found = better(lines)
+    better = [line.text() for line in entry.each("peer_better")]
     judged = (
-        f"**Better than Sterna:**\n\n{bullets(found)}"
-        if found
-        else "No other system is better than Sterna in any amount that can be compared."
+        f"**Where a peer is better than Sterna:**\n\n{bullets(better)}"
+        if better
+        else "No peer is better than Sterna in any of these figures."
     )
     here = (
-        f"other systems are better in {len(found)} {'amount' if len(found) == 1 else 'amounts'}"
-        if found
-        else "none is better in what can be compared"
+        f"a peer is better in {len(better)} {'figure' if len(better) == 1 else 'figures'}"
+        if better
+        else "no peer is better in what was measured"
     )
-    heads = [name.replace("_", " ") for name in columns]
-    return Section(
-        TITLE,
-        PAPER,
-        here,
+    said = f"How each system is set up, and what is measured, is in [peers.md](peers.md); medians of the rounds ({figures_link(entry.file)})."
+    parts = [part(entry) for name, part in PARTS.items() if entry.has(name)]
+    failures = [line.text() for line in entry.each("failures")]
+    if failures:
+        parts.append(f"What failed:\n\n{bullets(failures)}")
+    return Section(TITLE, PAPER, here, [said, *parts, judged])
+
+
+def _router(entry: Entry) -> str:
+    told = {way: count(entry.number("router", f"{way}_per_second_and_core")) for way in ("packed", "rows")}
+    return f"NEXMark's events into Sterna's router: {told['packed']} a second and core packed, {told['rows']} as rows."
+
+
+def _queries(entry: Entry) -> str:
+    rows = [
         [
-            f"As their benchmark gives them ({figures_link(entry.file)}).",
-            table(heads, rows),
-            judged,
-        ],
-    )
+            line.text("query").upper(),
+            count(line.number("events_per_epoch")),
+            count(line.number("sterna_events_per_second")),
+            count(line.number("spark_events_per_second")),
+            factor(line.number("ratio")),
+        ]
+        for line in entry.each("queries")
+    ]
+    return table(["NEXMark", "events an epoch", "Sterna, events/s", "Spark, events/s", "ratio"], rows)
 
 
-def _values(line: Entry) -> dict[str, Value]:
-    """The columns of a line; what is neither text nor number is left out."""
-    line.text(SYSTEM)
-    found: dict[str, Value] = {}
-    for name, part in line.items().items():
-        if isinstance(part.value, str):
-            found[name] = part.value
-        elif isinstance(part.value, bool):
-            found[name] = "yes" if part.value else "no"
-        elif isinstance(part.value, (int, float)):
-            found[name] = part.number()
-        elif part.has("median"):
-            found[name] = part.number("median")
-    return found
+def _throughput(entry: Entry) -> str:
+    told = entry.at("throughput")
+    rows = []
+    for name in SYSTEMS:
+        if told.has(f"{name}_records_per_second"):
+            ratio = told.maybe(f"ratio_to_{name}")
+            rate = count(told.number(f"{name}_records_per_second"))
+            rows.append([name, rate, DASH if ratio is None else factor(ratio)])
+    return table([f"count over {count(told.number('keys'))} keys", "records/s", "Sterna's ratio to it"], rows)
 
 
-def better(lines: list[dict[str, Value]]) -> list[str]:
-    """Where a system is better than the best of Sterna's lines of the same case."""
-    out = []
-    ours = [line for line in lines if _is_ours(line)]
-    for line in lines:
-        same = [one for one in ours if _case(one) == _case(line)]
-        if _is_ours(line) or not same:
-            continue
-        for name, value in line.items():
-            others = [one[name] for one in same if isinstance(one.get(name), float)]
-            if not isinstance(value, float) or not others or name in CASES:
-                continue
-            best = _best(name, [other for other in others if isinstance(other, float)])
-            if best is not None and best != value and _best(name, [best, value]) == value:
-                out.append(
-                    f"{line[SYSTEM]} in {code(name)}{_where(line)}: {_cell(name, value)} against {_cell(name, best)}"
-                )
-    return out
+def _rescale(entry: Entry) -> str:
+    rows = [
+        [
+            f"{count(line.number('state_mb'))} MB",
+            line.text("system"),
+            *(
+                milliseconds(line.number(name))
+                for name in ("before_p50_ms", "before_max_ms", "during_max_ms")
+            ),
+            *(duration(line.number(name)) for name in ("completed_seconds", "back_seconds")),
+            count(line.number("wrong_keys")),
+        ]
+        for line in entry.each("rescale", "results")
+    ]
+    first, last = (count(entry.number("rescale", name)) for name in ("from", "to"))
+    heads = [
+        f"from {first} workers to {last}",
+        "",
+        "median before",
+        "longest before",
+        "longest during",
+        "complete after",
+        "latency as before after",
+        "keys lost or doubled",
+    ]
+    return table(heads, rows, words=2)
 
 
-def _best(name: str, values: list[float]) -> float | None:
-    if name.endswith(HIGHER):
-        return max(values)
-    return min(values) if name.endswith(LOWER) else None
-
-
-def _is_ours(line: dict[str, Value]) -> bool:
-    return str(line[SYSTEM]).casefold().startswith(SELF)
-
-
-def _case(line: dict[str, Value]) -> dict[str, Value]:
-    return {
-        name: value
-        for name, value in line.items()
-        if name != SYSTEM and (name in CASES or isinstance(value, str))
-    }
-
-
-def _where(line: dict[str, Value]) -> str:
-    said = [f"{name.replace('_', ' ')} {_cell(name, value)}" for name, value in _case(line).items()]
-    return f" ({', '.join(said)})" if said else ""
-
-
-def _cell(name: str, value: Value) -> str:
-    if isinstance(value, str):
-        return value
-    if name.endswith("_ms"):
-        return milliseconds(value)
-    if name.endswith("seconds"):
-        return duration(value)
-    return count(value) if value == round(value) else three_figures(value)
+PARTS = {"router": _router, "queries": _queries, "throughput": _throughput, "rescale": _rescale}

@@ -40,6 +40,13 @@ class Source:
     def __init__(self, files: dict[str, Path]) -> None:
         self._modules = {name: _module(path.read_text(encoding="utf-8")) for name, path in files.items()}
 
+    def own(self, module: str, name: str) -> int:
+        """How many lines a definition has by itself; 0 if there is none of that name."""
+        where = self._modules.get(module)
+        if where is None or name not in where.definitions:
+            return 0
+        return len(_span(where.definitions[name]) & where.lines)
+
     def lines(self, module: str, name: str) -> int:
         """How many lines a definition has, with everything it needs; 0 if there is none of that name."""
         found: set[tuple[str, int]] = set()

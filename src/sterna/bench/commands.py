@@ -1,0 +1,306 @@
+"""``sterna bench``: what can be measured. What takes seconds to import is imported when a command runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sterna.errors import SternaError
+from sterna.terminal import (
+    Folder,
+    Json,
+    Master,
+    Memory,
+    Quick,
+    Rounds,
+    Workers,
+    check_known,
+    failures,
+    say,
+    told,
+)
+
+app = typer.Typer(
+    help="Measure: real queries on a real Spark, in temporary folders that are removed afterwards.",
+    no_args_is_help=True,
+)
+
+
+@app.command()
+def throughput(
+    *,
+    as_json: Json = False,
+    quick: Quick = False,
+    rounds: Rounds = None,
+    workers: Workers = None,
+    partitions: Annotated[
+        int | None, typer.Option(min=1, help="Spark's state partitions.", show_default="cores")
+    ] = None,
+    quick_logs: Annotated[
+        bool,
+        typer.Option("--quick-logs", help="Add Spark with its own logs written as Sterna has them written."),
+    ] = False,
+    transform_with_state: Annotated[
+        bool,
+        typer.Option(
+            "--transform-with-state",
+            help="Add transformWithStateInPandas (slow; smaller epochs, empty state).",
+        ),
+    ] = False,
+    master: Master = "local[2]",
+    memory: Memory = "4g",
+    folder: Folder = None,
+) -> None:
+    """Sterna's count by key against Spark's groupBy().count(), taking turns, at several sizes of epoch.
+
+    Ten million keys; both states are filled first. The full run takes some ten minutes and more.
+    """
+    with failures():
+        from sterna.bench import throughput as benchmark
+
+        result = benchmark.run(
+            say(),
+            cases=benchmark.QUICK if quick else benchmark.FULL,
+            rounds=rounds or (1 if quick else 3),
+            workers=workers,
+            partitions=partitions,
+            quick_logs=quick_logs,
+            transform_with_state=transform_with_state,
+            master=master,
+            memory=memory,
+            folder=str(folder) if folder else None,
+        )
+        told(result, benchmark.show, as_json=as_json)
+
+
+@app.command()
+def state(
+    *,
+    as_json: Json = False,
+    quick: Quick = False,
+    rounds: Rounds = None,
+    workers: Workers = None,
+    bins: Annotated[int, typer.Option(min=1, help="Sterna's bins, a power of two.")] = 4096,
+    master: Master = "local[2]",
+    memory: Memory = "4g",
+    folder: Folder = None,
+) -> None:
+    """Epoch time and Python's memory while the state grows from 1M to 64M keys, 200k rows an epoch.
+
+    The full run takes some ten minutes and more, and gigabytes of disk while it runs.
+    """
+    with failures():
+        from sterna.bench import state as benchmark
+
+        result = benchmark.run(
+            say(),
+            growth=benchmark.QUICK if quick else benchmark.FULL,
+            rounds=rounds or (1 if quick else 2),
+            workers=workers,
+            bins=bins,
+            master=master,
+            memory=memory,
+            folder=str(folder) if folder else None,
+        )
+        told(result, benchmark.show, as_json=as_json)
+
+
+@app.command()
+def bins(
+    *,
+    as_json: Json = False,
+    quick: Quick = False,
+    rounds: Rounds = None,
+    workers: Workers = None,
+    master: Master = "local[2]",
+    memory: Memory = "4g",
+    folder: Folder = None,
+) -> None:
+    """Rows a second with 2^4 to 2^20 bins, all taking turns, against 2^12.
+
+    The full run takes some ten minutes and more, and gigabytes of disk while it runs.
+    """
+    with failures():
+        from sterna.bench import bins as benchmark
+
+        result = benchmark.run(
+            say(),
+            sweep=benchmark.QUICK if quick else benchmark.FULL,
+            rounds=rounds or (1 if quick else 4),
+            workers=workers,
+            master=master,
+            memory=memory,
+            folder=str(folder) if folder else None,
+        )
+        told(result, benchmark.show, as_json=as_json)
+
+
+@app.command()
+def migrate(
+    *,
+    as_json: Json = False,
+    quick: Quick = False,
+    rounds: Annotated[
+        int | None, typer.Option(min=1, help="How often the strategies take turns.", show_default="5")
+    ] = None,
+    experiment: Annotated[
+        str, typer.Option(help="headline, bins, keys, proportional, load, memory, afterwards or all.")
+    ] = "all",
+    minutes: Annotated[
+        float | None,
+        typer.Option(
+            min=0, help="Begin no run later than this, and report what there is.", show_default="no limit"
+        ),
+    ] = None,
+    report: Annotated[
+        Path | None, typer.Option(dir_okay=False, help="Where to write a page about the headline.")
+    ] = None,
+    master: Master = "local[2]",
+    memory: Annotated[str | None, typer.Option(help="Heap of Spark's JVM.", show_default="4g")] = None,
+    folder: Folder = None,
+) -> None:
+    """What moving a quarter of the state costs in latency and memory, by strategy, and Spark's offline way beside it.
+
+    The headline, 1 GiB of state in 4096 bins, takes about an hour with five rounds; all experiments together take the
+    better part of a day, and tens of gigabytes of disk while they run. --quick takes some minutes and leaves out what is slow.
+    """
+    with failures():
+        from sterna.bench import migrate as benchmark
+
+        check_known([experiment], (*benchmark.EXPERIMENTS, "all"), "--experiment")
+        result = benchmark.run(
+            say(),
+            experiments=list(benchmark.EXPERIMENTS) if experiment == "all" else [experiment],
+            sizes=benchmark.QUICK if quick else benchmark.FULL,
+            rounds=rounds,
+            minutes=minutes,
+            master=master,
+            memory=memory,
+            folder=str(folder) if folder else None,
+            report=str(report) if report else None,
+        )
+        told(result, benchmark.show, as_json=as_json)
+
+
+@app.command()
+def peers(
+    *,
+    as_json: Json = False,
+    quick: Quick = False,
+    rounds: Rounds = None,
+    part: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="router, queries, throughput or rescale; may be given several times.", show_default="all"
+        ),
+    ] = None,
+    query: Annotated[
+        list[str] | None,
+        typer.Option(help="A NEXMark query; may be given several times.", show_default="all"),
+    ] = None,
+    system: Annotated[
+        list[str] | None,
+        typer.Option(help="sterna, spark or flink; may be given several times.", show_default="all"),
+    ] = None,
+    flink: Annotated[
+        Path | None,
+        typer.Option(
+            file_okay=False, help="Where Flink is, or is installed.", show_default="a temporary folder"
+        ),
+    ] = None,
+    master: Master = "local[2]",
+    folder: Folder = None,
+) -> None:
+    """Sterna beside Spark's own operators and Apache Flink: events a second, and what a rescale from two workers to four costs.
+
+    Flink is installed into a folder of its own, from the package that PyFlink is made of. The full run takes about two hours.
+    """
+    with failures():
+        from sterna.bench.peers import running
+
+        check_known(part or (), running.PARTS, "--part")
+        check_known(system or (), running.SYSTEMS, "--system")
+        result = running.run(
+            say(),
+            parts=part or running.PARTS,
+            systems=system or running.SYSTEMS,
+            names=query or running.NAMES,
+            sizes=running.QUICK if quick else running.FULL,
+            rounds=rounds,
+            master=master,
+            folder=str(folder) if folder else None,
+            flink_home=flink,
+        )
+        told(result, running.show, as_json=as_json)
+
+
+@app.command()
+def page(
+    *,
+    figures: Annotated[
+        Path, typer.Option(file_okay=False, help="The folder with what benchmarks print with --json.")
+    ] = Path("docs/figures"),
+    file: Annotated[
+        Path,
+        typer.Option("--page", dir_okay=False, help="The page; its pictures go to the folder beside it."),
+    ] = Path("docs/evaluation.md"),
+    check: Annotated[
+        bool, typer.Option("--check", help="Write nothing; exit with 1 if the page is not up to date.")
+    ] = False,
+) -> None:
+    """Make the evaluation page from the figures that are there: everything the Megaphone paper measures, beside what it says.
+
+    Measures nothing, and takes a moment. What is not measured yet is in the page, with the command that measures it.
+    """
+    with failures():
+        from sterna.bench.evaluation.page import made, stale, write
+
+        whole = made(figures)
+        changed = stale(whole, file) if check else write(whole, file)
+        for path in changed:
+            typer.echo(path)
+        if check and changed:
+            raise SternaError("these are not what the figures say: run `sterna bench page`")
+
+
+@app.command()
+def planner(
+    *,
+    as_json: Json = False,
+    quick: Quick = False,
+    traces: Annotated[
+        Path | None,
+        typer.Option(
+            exists=True,
+            file_okay=False,
+            help="A folder of CSV files, each a time and a load at a constant step.",
+            show_default="a made-up trace: days, weeks, noise and spikes",
+        ),
+    ] = None,
+    experiment: Annotated[str, typer.Option(help="state, gamma, tau, bins, time or all.")] = "all",
+    seed: Annotated[int, typer.Option(min=0, help="Of skewed state and the made-up trace.")] = 0,
+    master: Master = "local[2]",
+    memory: Memory = "1g",
+    folder: Folder = None,
+) -> None:
+    """How much state planners move while a load comes and goes: Sterna's, consistent hashing, Redist and Storm's default.
+
+    Plans only; no query runs. The full run takes some twenty minutes for each trace, most of it computing beforehand.
+    """
+    with failures():
+        from sterna.bench import planner as benchmark
+
+        check_known([experiment], (*benchmark.EXPERIMENTS, "all"), "--experiment")
+        result = benchmark.run(
+            say(),
+            experiments=list(benchmark.EXPERIMENTS) if experiment == "all" else [experiment],
+            sizes=benchmark.QUICK if quick else benchmark.FULL,
+            traces=str(traces) if traces else None,
+            seed=seed,
+            master=master,
+            memory=memory,
+            folder=str(folder) if folder else None,
+        )
+        told(result, benchmark.show, as_json=as_json)
