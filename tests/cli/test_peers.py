@@ -16,7 +16,7 @@ from sterna.bench.peers.lap import Case, Course
 from sterna.cli import app
 
 FLINK = Path(sys.prefix) / "flink"
-SHORT = Course(warm=0.5, seconds=1.5, quiet=2.0, lead=0.5, rest=0.2, window=1.0, limit=120.0)
+SHORT = Course(warm=0.5, seconds=1.5, quiet=2.0, lead=0.5, rest=0.2, window=1.0, limit=10.0)
 
 
 @pytest.fixture(autouse=True)
@@ -61,13 +61,19 @@ def test_sterna_and_spark_rescale_and_lose_nothing(spark, tmp_path):
     # Before Spark 4.2 there is no way to rescale a query of Spark's own.
     assert [line["system"] for line in lines] == ["sterna", *(["spark"] if offline.available(spark) else [])]
     assert all(line["wrong_keys"] == 0 for line in lines)
+    assert found["rescale"]["ceilings"].keys() == {"sterna", "spark"}
     assert list(tmp_path.iterdir()) == []
 
 
+def test_how_much_it_keeps_up_with(spark, tmp_path):
+    found = told("--part", "throughput", "--system", "sterna", "--dir", str(tmp_path))
+    assert found["throughput"]["sterna_records_per_second"] > 0
+    assert found["throughput"]["keys"] == 2**10
+
+
 def test_flink_counts_and_rescales(spark, tmp_path):
-    arguments = ["--part", "throughput", "--part", "rescale", "--system", "flink"]
-    found = told(*arguments, "--flink", str(FLINK), "--dir", str(tmp_path))
-    assert found["throughput"]["flink_records_per_second"] > 0
+    found = told("--part", "rescale", "--system", "flink", "--flink", str(FLINK), "--dir", str(tmp_path))
+    assert found["rescale"]["ceilings"]["flink"] > 0
     (line,) = found["rescale"]["results"]
     assert line["wrong_keys"] == 0
     assert line["during_max_ms"] >= line["before_p50_ms"] > 0

@@ -103,9 +103,10 @@ def rescale(workers: int, window: float = 5.0, limit: float = LONGEST_WAIT_SECON
         if not before:
             raise ValueError(f"no epoch ended in the {window} s before the rescale: nothing to compare with")
         steps = run.subject.rescale(workers)
+        noted = {name: round(seconds, 3) for name, seconds in steps.items()}
+        run.notes[f"rescale to {workers}"] = noted
         run.until_usual(max(before), since=began, limit=limit)
-        steps = {**steps, "whole": time.time() - began}
-        run.notes[f"rescale to {workers}"] = {name: round(seconds, 3) for name, seconds in steps.items()}
+        noted["whole"] = round(time.time() - began, 3)
 
     return action
 

@@ -76,7 +76,8 @@ def _rescale(entry: Entry) -> str:
                 milliseconds(line.number(name))
                 for name in ("before_p50_ms", "before_max_ms", "during_max_ms")
             ),
-            *(duration(line.number(name)) for name in ("completed_seconds", "back_seconds")),
+            duration(line.number("completed_seconds")),
+            duration(line.number("back_seconds")) if line.has("back_seconds") else "not seen",
             count(line.number("wrong_keys")),
         ]
         for line in entry.each("rescale", "results")

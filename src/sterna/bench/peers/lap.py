@@ -55,7 +55,7 @@ class Course:
         lead: between these and the change.
         rest: after latency is what it was.
         window: in which latency must not change at first.
-        limit: until latency must be what it was.
+        limit: after which a lap ends, whether latency is what it was or not.
     """
 
     warm: float = 20.0
@@ -111,13 +111,13 @@ class Lap:
         }
 
 
-def back(timeline: Sequence[dict[str, float]], quiet: tuple[float, float], asked: float) -> float:
-    """Seconds from the change until every record that is due waits no longer than 1.1 times the longest wait of the quiet time.
+def back(timeline: Sequence[dict[str, float]], quiet: tuple[float, float], asked: float) -> float | None:
+    """Seconds from the change until every record that is due waits no longer than 1.1 times the longest wait of the quiet time; ``None`` if that was not seen.
 
     Example:
         >>> slots = [{"second": i / 4, "max_ms": ms} for i, ms in enumerate([100, 105, 900, 400, 112, 108])]
-        >>> back(slots, (0.0, 0.5), 0.5)
-        0.5
+        >>> back(slots, (0.0, 0.5), 0.5), back(slots[:4], (0.0, 0.5), 0.5)
+        (0.5, None)
     """
     usual = max((slot["max_ms"] for slot in timeline if quiet[0] <= slot["second"] < quiet[1]), default=0.0)
     late = [
@@ -125,4 +125,6 @@ def back(timeline: Sequence[dict[str, float]], quiet: tuple[float, float], asked
         for slot in timeline
         if slot["second"] >= quiet[1] and slot["max_ms"] > BACK_WITHIN * usual
     ]
+    if late and late[-1] > timeline[-1]["second"]:
+        return None
     return round(max(0.0, max(late, default=asked) - asked), 2)

@@ -6,6 +6,8 @@ Sterna ships the state that moves, also between workers of one machine (``share_
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import functions as F
@@ -14,7 +16,7 @@ import sterna
 from sterna.bench import ceiling, harness
 from sterna.bench.latency import Histogram
 from sterna.bench.peers.lap import AFTER, BEFORE, Case, Course, Lap
-from sterna.bench.phases import Phase, rescale
+from sterna.bench.phases import Phase, Run, rescale
 from sterna.bench.subjects import SparkSubject, SternaSubject
 
 if TYPE_CHECKING:
@@ -54,7 +56,7 @@ class OnSpark:
             [
                 Phase("before", course.quiet),
                 Phase("lead", course.lead),
-                Phase("rescale", rescale(AFTER, course.quiet, course.limit)),
+                Phase("rescale", _patient(rescale(AFTER, course.quiet, course.limit))),
                 Phase("after", course.rest),
             ],
             rate=rate,
@@ -107,6 +109,16 @@ class OnSpark:
         # The state store knows columns by their place: the key, the count, and the greatest payload if there is one.
         flat = stored.select("key.*", "value.*")
         return flat.toDF("key", "n", *flat.columns[2:])
+
+
+def _patient(action: Callable[[Run], None]) -> Callable[[Run], None]:
+    """A phase that ends also if latency has not come back by then: the timeline tells."""
+
+    def patient(run: Run) -> None:
+        with suppress(TimeoutError):
+            action(run)
+
+    return patient
 
 
 def wrong(counts: DataFrame, keys: Turns, end: int) -> int:

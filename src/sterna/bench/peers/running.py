@@ -10,6 +10,7 @@ Every round all systems take their turn, in an order that is reversed every othe
 
 from __future__ import annotations
 
+import math
 import shutil
 import statistics
 from collections.abc import Callable, Sequence
@@ -269,8 +270,10 @@ def _rates(rates: dict[str, list[float]]) -> dict[str, Any]:
 
 
 def _line(name: str, rounds: list[dict[str, Any]]) -> dict[str, Any]:
-    def middle(pick: Callable[[dict[str, Any]], float]) -> float:
-        return round(statistics.median(map(pick, rounds)), 2)
+    def middle(pick: Callable[[dict[str, Any]], float | None]) -> float | None:
+        values = [math.inf if value is None else value for value in map(pick, rounds)]
+        median = statistics.median(values)
+        return None if median == math.inf else round(median, 2)
 
     return {
         "system": name,

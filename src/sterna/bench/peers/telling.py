@@ -70,11 +70,15 @@ def peer_better(found: dict[str, Any]) -> list[str]:
         if line["system"] == "sterna" or ours is None:
             continue
         for name, what in words.items():
-            if line[name] < ours[name]:
+            if line[name] is not None and (ours[name] is None or line[name] < ours[name]):
                 out.append(
-                    f"{line['state_mb']:,} MB: {what}: {line['system']} {line[name]:,g}, Sterna {ours[name]:,g}"
+                    f"{line['state_mb']:,} MB: {what}: {line['system']} {line[name]:,g}, Sterna {_number(ours[name])}"
                 )
     return out
+
+
+def _number(value: float | None) -> str:
+    return "not seen" if value is None else f"{value:,g}"
 
 
 def configuration(memory: str, bins: int) -> dict[str, Any]:
@@ -162,7 +166,8 @@ def _rescale(told: dict[str, Any]) -> Table:
             f"{line['state_mb']:,}",
             line["system"],
             *(f"{line[name]:,.0f}" for name in ("before_p99_ms", "before_max_ms", "during_max_ms")),
-            *(f"{line[name]:,.1f} s" for name in ("completed_seconds", "back_seconds")),
+            f"{line['completed_seconds']:,.1f} s",
+            "not seen" if line["back_seconds"] is None else f"{line['back_seconds']:,.1f} s",
             str(line["wrong_keys"]),
         )
     return table
