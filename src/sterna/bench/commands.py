@@ -287,7 +287,7 @@ def planner(
 ) -> None:
     """How much state planners move while a load comes and goes: Sterna's, consistent hashing, Redist and Storm's default.
 
-    Plans only; no query runs. The full run takes some twenty minutes for each trace, most of it computing beforehand.
+    Plans only; no query runs. The full run takes ten minutes or more for each trace, most of it computing beforehand.
     """
     with failures():
         from sterna.bench import planner as benchmark

@@ -33,11 +33,18 @@ class Sizes:
     """How large the experiments are.
 
     Attributes:
-        bins: of all experiments that don't vary them.
+        bins: how many, in all experiments that don't vary them.
         workers: the fewest and the most.
-        days: of the trace that is made up.
-        tau: balance of all experiments that don't vary it, and so on.
-        rings: of consistent hashing.
+        days: how long the trace is that is made up.
+        tau: the balance, in all experiments that don't vary it.
+        gamma: the discount, likewise.
+        exponents: of Zipf's law, for the experiment on state.
+        gammas: for that on the discount.
+        taus: for that on the balance, and the times of plans.
+        sweep: numbers of bins, for that on them.
+        timed: numbers of bins, for the times of plans.
+        rings: so many of consistent hashing, of which the mean is taken.
+        effort: of computing values.
     """
 
     bins: int
