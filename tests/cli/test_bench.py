@@ -88,6 +88,7 @@ def test_the_headline_of_migrations_has_its_goals_and_a_page(bench, tmp_path_fac
     assert ">matched</h" in page.read_text()
 
 
+@pytest.mark.slow
 def test_rows_a_second_before_and_after_a_migration(bench):
     result = bench("migrate", "--experiment", "afterwards")
     (line,) = result["experiments"]["afterwards"]["results"]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -112,3 +114,14 @@ def run(start: Callable[..., sterna.Query]) -> Callable[..., list[dict[str, Any]
         return sink.rows()
 
     return through
+
+
+@pytest.fixture(scope="session")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """What was seen of queries on a Spark of several processes: see ``cluster_program.py``."""
+    program = Path(__file__).with_name("cluster_program.py")
+    command = [sys.executable, str(program), str(tmp_path_factory.mktemp("cluster"))]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
+    assert done.returncode == 0, done.stderr[-4000:]
+    report: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return report

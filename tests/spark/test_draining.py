@@ -1,28 +1,16 @@
-"""An executor is drained before it goes, and one that comes is used: a real Spark of several processes, started for this test alone."""
+"""An executor is drained before it goes, and one that comes is used: a real Spark of several processes, started once for all tests of that kind."""
 
 from __future__ import annotations
-
-import json
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
 import sterna
 from sterna.errors import InvalidInput
 
-PROGRAM = Path(__file__).with_name("draining_program.py")
-
 
 @pytest.fixture(scope="module")
-def report(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("draining")
-    done = subprocess.run(
-        [sys.executable, str(PROGRAM), str(folder)], capture_output=True, text=True, timeout=600, check=False
-    )
-    assert done.returncode == 0, done.stderr[-4000:]
-    return json.loads(done.stdout.splitlines()[-1])
+def report(cluster):
+    return cluster["drained"]
 
 
 def test_the_bins_of_its_workers_move_to_the_others(report):
@@ -31,7 +19,7 @@ def test_the_bins_of_its_workers_move_to_the_others(report):
 
 
 def test_no_slot_is_left_there_and_no_worker_runs_there(report):
-    assert all(report["leaver"] not in epoch.values() for epoch in report["drained"])
+    assert all(report["leaver"] not in epoch.values() for epoch in report["epochs"])
     told = report["executors"][report["leaver"]]
     assert told == {"slots": 0, "workers": 0, "draining": False, "drained": True}
     assert sum(one["slots"] for one in report["executors"].values()) == 3

@@ -41,6 +41,9 @@ def headline(lab: Laboratory) -> dict[str, Any]:
         ratio = medians["matched"]["increase_ms"] / offline["increase_ms"]
         goals["matched_to_offline"] = round(ratio, 5)
         goals["matched_to_offline_kept"] = ratio <= TO_OFFLINE
+        ratio = medians["matched"]["equal_increase_ms"] / offline["increase_ms"]
+        goals["matched_to_offline_equal"] = round(ratio, 5)
+        goals["matched_to_offline_equal_kept"] = ratio <= TO_OFFLINE
     report = report_of(case, offline)
     return {
         "results": results,

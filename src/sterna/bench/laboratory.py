@@ -24,7 +24,15 @@ from sterna.bench.sizes import Sizes, State
 from sterna.bench.trial import MEMORY, trial
 from sterna.errors import SternaError
 
-SPREADS = ("max_ratio", "p99_ratio", "increase_ms", "seconds", "within_latency", "within_trigger")
+SPREADS = (
+    "max_ratio",
+    "p99_ratio",
+    "increase_ms",
+    "equal_increase_ms",
+    "seconds",
+    "within_latency",
+    "within_trigger",
+)
 
 
 @dataclass

@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import contextlib
 import time
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,7 @@ class Course:
 
     Attributes:
         quiet: seconds before a migration that it is compared with.
+        further: for strategies that take longer than that, by name, seconds of quiet still before; with them, the quiet time is about as long as the migration.
         lead: seconds between these and the migration: whatever waits for its first epoch was due in them.
         longest: seconds that a migration may take.
         settle: seconds that records may wait longer than usual after it.
@@ -48,6 +50,7 @@ class Course:
     settle: float = 120.0
     rest: float = 15.0
     window: float = 10.0
+    further: Mapping[str, float] = field(default_factory=dict)
 
 
 def quarter(now: Configuration) -> dict[int, int]:
@@ -102,7 +105,9 @@ class Leg:
 
     def phases(self) -> list[Phase]:
         """What happens, in order."""
+        further = self.course.further.get(self.strategy, 0.0)
         return [
+            *([Phase(f"{self.name}: further", further)] if further else []),
             Phase(f"{self.name}: before", self._before),
             Phase(f"{self.name}: lead", self.course.lead),
             Phase(f"{self.name}: during", self._move),

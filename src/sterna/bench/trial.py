@@ -2,6 +2,8 @@
 
 ``before`` is the quiet time; ``during`` the records that were due from shortly before the migration was asked for to its end, because those may have to wait for its
 first epoch. ``max_ratio`` is the largest latency of the one over that of the other, ``increase_ms`` their difference.
+The largest of many is larger than that of few, and a migration in small steps lasts minutes: ``equal_increase_ms`` is the same
+against a quiet time about as long as the migration, where there was one.
 ``within_latency`` is the share of the migration's epochs that took no longer than ``limit_ms``, by the query's own account, which
 is what ``paced`` goes by: from the freeze to the last receipt; ``within_trigger`` is the same for the whole of Spark's trigger, publishing and logs included, against 1.25
 times the 99th percentile of that in the quiet time. Memory is what all Python workers hold together that no file backs (and what the JVM has resident): the highest sample
@@ -63,6 +65,8 @@ def figures(
     quiet = phases[f"{leg.name}: before"]
     moving = [phases[f"{leg.name}: lead"], phases[f"{leg.name}: during"]]
     before, during = latencies([quiet]), latencies(moving)
+    further = phases.get(f"{leg.name}: further")
+    longer = latencies([further, quiet]) if further else before
     outcome = leg.outcome
     first, last = outcome["started_epoch"], outcome["ended_epoch"]
     epochs = [took for epoch, took in milliseconds.items() if first <= epoch <= last]
@@ -76,6 +80,8 @@ def figures(
         "during": during,
         "after": latencies([phases[f"{leg.name}: after"]]),
         **compared(before, during),
+        "longer_before": longer,
+        "equal_increase_ms": round(during["max_ms"] - longer["max_ms"], 1),
         "second": moving[1]["second"],
         "seconds": round(outcome["ended"] - outcome["started"], 3),
         "ended": outcome["status"] == "done",

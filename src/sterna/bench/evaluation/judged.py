@@ -28,6 +28,11 @@ GOALS = {
         "matched_to_offline",
         share,
     ),
+    "matched_to_offline_equal_kept": (
+        "the same, against a quiet time about as long as the migration and not against a minute (the longest latency of four minutes is longer than that of one)",
+        "matched_to_offline_equal",
+        share,
+    ),
 }
 """The goals that Sterna has set itself, by the name of their outcome: what they say, and the amount they are about."""
 
