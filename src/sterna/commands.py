@@ -56,6 +56,20 @@ Name = Annotated[str, typer.Argument(help="The migration's name, as status and h
 Output = Annotated[Format, typer.Option("--format", help="A table, or one JSON document.")]
 Workers = Annotated[int | None, typer.Option("--workers", help="Target: so many workers.")]
 Bins = Annotated[int | None, typer.Option("--bins", help="Target: so many bins, a power of two.")]
+Planner = Annotated[
+    str | None,
+    typer.Option(
+        help="With --workers or --balance: ssm (bins stay in intervals) or general; the least state moves.",
+        show_default="as few bins as possible",
+    ),
+]
+Tau = Annotated[
+    str | None,
+    typer.Option(
+        help="With --planner: how much more than the mean load a worker may have, or least.",
+        show_default="0.2",
+    ),
+]
 Balance = Annotated[bool, typer.Option("--balance", help="Target: about as much work for every worker.")]
 Move = Annotated[
     list[str] | None,
@@ -82,18 +96,26 @@ UNITS = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 2**10, "MIB": 2**
 
 
 def target_of(
-    workers: int | None, count: int | None, even: bool, moves: list[str] | None, file: Path | None
+    workers: int | None,
+    count: int | None,
+    even: bool,
+    moves: list[str] | None,
+    file: Path | None,
+    planner: str | None = None,
+    tau: str | None = None,
 ) -> Target:
     """The one target that the options name."""
     given = [workers is not None, count is not None, even, bool(moves), file is not None]
     if sum(given) != 1:
         raise InvalidInput("name one target: --workers, --bins, --balance, --move or --target")
+    if workers is None and not even and (planner or tau):
+        raise InvalidInput("--planner and --tau go with --workers or --balance")
     if workers is not None:
-        return rescale(workers)
+        return rescale(workers, planner, _tau(tau))
     if count is not None:
         return bins(count)
     if even:
-        return balance()
+        return balance(planner, _tau(tau))
     if file is not None:
         try:
             written = json.loads(file.read_text(encoding="utf-8"))
@@ -101,6 +123,14 @@ def target_of(
             raise InvalidInput(f"{file} is not JSON: {error}") from error
         return Target.from_json(written)
     return explicit([pair for move in moves or [] for pair in _pairs(move)])
+
+
+def _tau(text: str | None) -> float | str | None:
+    """A number where it is one; what is wrong with another text, the target says."""
+    try:
+        return text if text is None else float(text)
+    except ValueError:
+        return text
 
 
 def _pairs(text: str) -> list[tuple[int, int]]:
@@ -163,6 +193,8 @@ def plan(
     even: Balance = False,
     move: Move = None,
     target: File = None,
+    planner: Planner = None,
+    tau: Tau = None,
     strategy: How = "all_at_once",
     order: OrderOption = Order.as_given,
     gap: Gap = 0,
@@ -171,7 +203,7 @@ def plan(
 ) -> None:
     """What a migration would move, in how many steps and epochs, and how long the longest epoch may be. Changes nothing."""
     remote = Remote(checkpoint)
-    wish = target_of(workers, count, even, move, target)
+    wish = target_of(workers, count, even, move, target, planner, tau)
     result = remote.plan(wish, strategy_of(strategy, order.value, gap), operator)
     if output is Format.json:
         typer.echo(json.dumps(result, indent=2))
@@ -205,6 +237,8 @@ def apply(
     even: Balance = False,
     move: Move = None,
     target: File = None,
+    planner: Planner = None,
+    tau: Tau = None,
     strategy: How = "all_at_once",
     order: OrderOption = Order.as_given,
     gap: Gap = 0,
@@ -220,7 +254,7 @@ def apply(
 ) -> None:
     """Ask a running query for a migration. Prints the migration's name."""
     remote = Remote(checkpoint)
-    wish = target_of(workers, count, even, move, target)
+    wish = target_of(workers, count, even, move, target, planner, tau)
     when = parse_when(int(at) if at is not None and at.isdecimal() else at)
     written = strategy_of(strategy, order.value, gap)
     entry = Entry(

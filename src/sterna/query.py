@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from datetime import datetime
 from typing import Any
 
@@ -39,7 +39,7 @@ from sterna.sinks.files import BETWEEN, sweep
 from sterna.sources.tick import Ticker, tick_frame
 from sterna.statistics import Floats, bin_bytes
 from sterna.strategies import Strategy
-from sterna.targets import Target, as_target
+from sterna.targets import Wish, as_target
 
 # Spark takes a failed epoch for a stop, and stays silent, if this is how the failure reads.
 STOPPED = "py4j.protocol.Py4JJavaError: An error occurred while calling stop: java.lang.InterruptedException"
@@ -266,7 +266,7 @@ class Query:
 
     def migrate(
         self,
-        target: Target | Mapping[int, int] | Iterable[tuple[int, int]],
+        target: Wish,
         strategy: Strategy | None = None,
         at: int | str | datetime | EventTime | None = None,
         *,
@@ -277,7 +277,7 @@ class Query:
         """Moves state.
 
         Args:
-            target: ``sterna.rescale(n)``, ``sterna.balance()``, ``sterna.bins(n)``, or a map (or pairs) of bins to workers.
+            target: ``sterna.rescale(n)``, ``sterna.balance()``, ``sterna.bins(n)``, a map (or pairs) of bins to workers, or a plan of ``sterna.planning``.
             strategy: how: ``sterna.all_at_once()`` (the default), ``fluid()``, ``batched(n)``, ``matched()``, ``paced(latency=...)``, or a function
                 of your own, see ``sterna.strategies``.
             at: as soon as possible by default; an epoch; a wall-clock time such as ``"2026-12-01T03:00:00Z"``; or ``sterna.event_time(...)``.

@@ -6,20 +6,18 @@ wrong. A target has a form that people can read in the control stream. Everythin
 
 from __future__ import annotations
 
-import heapq
 import operator
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol, cast
 
 import numpy as np
 
 from sterna.configuration import Configuration, bits_of, check_workers
 from sterna.errors import UpdateRefused
+from sterna.levelling import balanced, rescaled
+from sterna.planned import check_planner, planned
 from sterna.statistics import Statistics
-
-TOLERANCE = 0.05
-"""How much more than its share a worker may have before ``balance`` takes something from it."""
 
 
 @dataclass(frozen=True)
@@ -28,44 +26,64 @@ class Target:
 
     Attributes:
         kind: ``rescale``, ``bins``, ``balance`` or ``explicit``.
-        workers: the wanted number of workers (``rescale``).
+        workers: the wanted number of workers (``rescale``, and ``explicit`` where it is another one).
         bits: the wanted number of bins (``bins``), or the number that ``assignment`` speaks of (``explicit``; ``None``
             until the query has been asked).
         assignment: (bin, worker) pairs (``explicit``).
+        planner: who decides which bins move (``rescale`` and ``balance``); see ``planned``.
+        tau: how much more than the mean a worker's load may be, for the planner.
     """
 
     kind: str
     workers: int | None = None
     bits: int | None = None
     assignment: tuple[tuple[int, int], ...] = ()
+    planner: str | None = None
+    tau: float | str | None = None
 
     def resolve(self, current: Configuration, statistics: Statistics | None = None) -> Configuration:
         """The configuration that this target asks for, seen from the current one."""
+        if self.planner is not None and self.tau is not None:
+            known, workers = statistics or Statistics.unknown(current.bins), self.workers or current.workers
+            return planned(current, known, workers, self.planner, self.tau)
         if self.kind == "rescale":
             assert self.workers is not None
-            return _rescaled(current, self.workers)
+            return rescaled(current, self.workers)
         if self.kind == "bins":
             assert self.bits is not None
             return current.at_bits(self.bits)
         if self.kind == "balance":
-            return _balanced(current, statistics or Statistics.unknown(current.bins))
+            return balanced(current, statistics or Statistics.unknown(current.bins))
         self.check(current)
         owners = current.owners.copy()
         pairs = np.asarray(self.rewritten(current.bits).assignment, np.int64).reshape(-1, 2)
         owners[pairs[:, 0]] = pairs[:, 1]
-        return Configuration(current.bits, current.workers, owners)
+        return Configuration(current.bits, self.workers or current.workers, owners)
 
     def check(self, current: Configuration) -> None:
         """Raises ``UpdateRefused`` if a bin or worker does not exist."""
         count = current.bins if self.bits is None else 1 << self.bits
+        workers = self.workers or current.workers
         for bin_, worker in self.assignment:
             if not 0 <= bin_ < count:
                 raise UpdateRefused(f"bin {bin_} does not exist: there are {count} bins, numbered from 0")
-            if not 0 <= worker < current.workers:
+            if not 0 <= worker < workers:
                 raise UpdateRefused(
-                    f"worker {worker} does not exist: there are {current.workers} workers, numbered from 0; "
+                    f"worker {worker} does not exist: there are {workers} workers, numbered from 0; "
                     f"rescale first to have more"
                 )
+        if workers < current.workers:
+            self._check_leavers(current, workers)
+
+    def _check_leavers(self, current: Configuration, workers: int) -> None:
+        """Raises ``UpdateRefused`` if a bin would stay at a worker that leaves."""
+        stays = current.owners >= workers
+        stays[[bin_ for bin_, _ in self.rewritten(current.bits).assignment]] = False
+        if stays.any():
+            bin_ = int(np.argmax(stays))
+            raise UpdateRefused(
+                f"bin {bin_} is at worker {current.owners[bin_]}, and there will be {workers} workers: name a worker for it"
+            )
 
     def numbered(self, bits: int) -> Target:
         """The same wish, remembering that its bins are numbered as parts of 2^bits."""
@@ -84,7 +102,7 @@ class Target:
             for b, w in sorted(self.assignment):
                 merged.setdefault(b >> (self.bits - bits), w)
             pairs = sorted(merged.items())
-        return Target("explicit", bits=bits, assignment=tuple(pairs))
+        return replace(self, bits=bits, assignment=tuple(pairs))
 
     def to_json(self) -> dict[str, Any]:
         """A form that people can read in the control stream."""
@@ -95,6 +113,8 @@ class Target:
             data["bins"] = 1 << self.bits
         if self.assignment:
             data["assignment"] = [list(pair) for pair in self.assignment]
+        if self.planner is not None:
+            data.update(planner=self.planner, tau=self.tau)
         return data
 
     @classmethod
@@ -103,23 +123,29 @@ class Target:
         try:
             kind = data["kind"]
             if kind == "rescale":
-                return rescale(data["workers"])
+                return rescale(data["workers"], data.get("planner"), data.get("tau"))
             if kind == "bins":
                 return bins(data["bins"])
             if kind == "balance":
-                return balance()
+                return balance(data.get("planner"), data.get("tau"))
             if kind == "explicit":
                 target = explicit([(b, w) for b, w in data["assignment"]])
                 bits = bits_of(data["bins"]) if "bins" in data else None
-                return Target("explicit", bits=bits, assignment=target.assignment)
+                workers = check_workers(data["workers"]) if "workers" in data else None
+                return replace(target, bits=bits, workers=workers)
         except (KeyError, TypeError, ValueError) as error:
             raise UpdateRefused(f"this is not a target: {data!r} ({error})") from error
         raise UpdateRefused(f"unknown kind of target {kind!r}; known are rescale, bins, balance and explicit")
 
 
-def rescale(workers: int) -> Target:
-    """As many workers as this, with about as many bins each, moving as few bins as possible."""
-    return Target("rescale", workers=check_workers(workers))
+def rescale(workers: int, planner: str | None = None, tau: float | str | None = None) -> Target:
+    """As many workers as this, with about as many bins each, moving as few bins as possible.
+
+    With a planner, ``"ssm"`` or ``"general"``, the least state moves for which no worker has more than 1 + tau times the mean load; see ``sterna.planning``.
+    """
+    count = check_workers(workers)
+    planner, tau = check_planner(planner, tau)
+    return Target("rescale", workers=count, planner=planner, tau=tau)
 
 
 def bins(count: int) -> Target:
@@ -127,9 +153,13 @@ def bins(count: int) -> Target:
     return Target("bins", bits=bits_of(count))
 
 
-def balance() -> Target:
-    """About as much work for every worker: by the rows that bins get, or their bytes, or their number, whatever is known; few bins move."""
-    return Target("balance")
+def balance(planner: str | None = None, tau: float | str | None = None) -> Target:
+    """About as much work for every worker: by the rows that bins get, or their bytes, or their number, whatever is known; few bins move.
+
+    With a planner, the least state moves, as for ``rescale``.
+    """
+    planner, tau = check_planner(planner, tau)
+    return Target("balance", planner=planner, tau=tau)
 
 
 def explicit(assignment: Mapping[int, int] | Iterable[tuple[int, int]]) -> Target:
@@ -152,57 +182,25 @@ def explicit(assignment: Mapping[int, int] | Iterable[tuple[int, int]]) -> Targe
     return Target("explicit", assignment=tuple(sorted(seen.items())))
 
 
-def as_target(wish: Target | Mapping[int, int] | Iterable[tuple[int, int]]) -> Target:
-    """A target, or a map or set of (bin, worker) taken as one."""
-    return wish if isinstance(wish, Target) else explicit(wish)
+class Assigned(Protocol):
+    """A plan, as ``sterna.planning`` makes them: for each bin its worker."""
+
+    @property
+    def assignment(self) -> Any:
+        """The workers, as an array."""
 
 
-def _rescaled(current: Configuration, workers: int) -> Configuration:
-    """Every worker gets its fair number of bins; only the surplus moves, the highest bins of a worker first."""
-    held = np.zeros(max(workers, current.workers), np.int64)
-    held[: current.workers] = current.owned()
-    quota = np.full(workers, current.bins // workers, np.int64)
-    # Where bins do not divide evenly, those who hold most keep one more, so that nothing moves for its sake.
-    quota[np.argsort(-held[:workers], kind="stable")[: current.bins % workers]] += 1
-    owners = current.owners.copy()
-    homeless = []
-    for worker in range(current.workers):
-        mine = np.flatnonzero(owners == worker)
-        homeless.append(mine[int(quota[worker]) if worker < workers else 0 :])
-    loose = np.sort(np.concatenate(homeless))
-    owners[loose] = np.repeat(np.arange(workers, dtype=np.int32), np.maximum(quota - held[:workers], 0))
-    return Configuration(current.bits, workers, owners)
+Wish = Target | Mapping[int, int] | Iterable[tuple[int, int]] | Assigned
+"""What can be asked for."""
 
 
-def _balanced(current: Configuration, statistics: Statistics) -> Configuration:
-    """From the worker with most to the one with least, the largest bin that does not turn the two around, until all have their share."""
-    load = statistics.at(current.bins).load()
-    totals = np.bincount(current.owners, load, current.workers)
-    limit = totals.sum() / current.workers * (1 + TOLERANCE)
-    owners = current.owners.copy()
-    # Bins without load never move; those of a worker are tried from the largest on.
-    bins = [
-        sorted(np.flatnonzero((owners == w) & (load > 0)).tolist(), key=lambda b: -load[b])
-        for w in range(current.workers)
-    ]
-    full = [(-total, worker) for worker, total in enumerate(totals.tolist())]
-    heapq.heapify(full)
-    while full:
-        negative, source = heapq.heappop(full)
-        if -negative != totals[source]:
-            continue
-        target = int(np.argmin(totals))
-        room = totals[source] - totals[target]
-        # Halving the difference at most: the one that gives never ends up with less than the one that takes.
-        best = next((b for b in bins[source] if load[b] <= room / 2), None)
-        if totals[source] <= limit or best is None:
-            continue
-        bins[source].remove(best)
-        owners[best] = target
-        totals[source] -= load[best]
-        totals[target] += load[best]
-        bins[target].append(best)
-        bins[target].sort(key=lambda b: -load[b])
-        for changed in (source, target):
-            heapq.heappush(full, (-totals[changed], changed))
-    return Configuration(current.bits, current.workers, owners)
+def as_target(wish: Wish) -> Target:
+    """A target; or a map or set of (bin, worker), or a plan for all bins, taken as one: with as many workers as the plan's highest number needs."""
+    if isinstance(wish, Target):
+        return wish
+    planned_workers = getattr(wish, "assignment", None)
+    if planned_workers is None:
+        return explicit(cast("Mapping[int, int] | Iterable[tuple[int, int]]", wish))
+    owners = np.asarray(planned_workers)
+    target = explicit(enumerate(owners.tolist()))
+    return replace(target, bits=bits_of(len(owners)), workers=check_workers(int(owners.max()) + 1))

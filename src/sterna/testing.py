@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import random
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from datetime import datetime
 from functools import partial
@@ -43,7 +43,7 @@ from sterna.state.spec import TableSpec
 from sterna.state.store import Store
 from sterna.state.tables import Table
 from sterna.strategies import Strategy
-from sterna.targets import Target, as_target
+from sterna.targets import Wish, as_target
 
 __all__ = ["POINTS", "Clock", "Crash", "Twin", "crashing"]
 
@@ -158,7 +158,7 @@ class Twin:
 
     def migrate(
         self,
-        target: Target | Mapping[int, int] | Iterable[tuple[int, int]],
+        target: Wish,
         strategy: Strategy | None = None,
         at: int | str | datetime | EventTime | None = None,
         operator: str | None = None,

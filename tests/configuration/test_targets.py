@@ -10,9 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from configuration.test_configurations import configurations
+from sterna import planning
 from sterna.configuration import Configuration, moves
 from sterna.errors import UpdateRefused
-from sterna.targets import Target, as_target, bins, explicit, rescale
+from sterna.statistics import Statistics
+from sterna.targets import Target, as_target, balance, bins, explicit, rescale
 
 
 def moved_bins(old, new):
@@ -128,3 +130,76 @@ def test_a_refusal_names_the_bin_as_the_user_did():
     target = explicit({9: 0}).numbered(3)
     with pytest.raises(UpdateRefused, match="bin 9 does not exist: there are 8 bins"):
         target.resolve(Configuration.initial(64, 2))
+
+
+@pytest.mark.parametrize("planner", ["ssm", "general"])
+@given(st.integers(1, 6), st.integers(1, 6), st.lists(st.integers(1, 9), min_size=32, max_size=32))
+def test_a_planner_keeps_the_balance_and_lets_the_last_workers_leave(planner, before, after, rows):
+    here = Configuration.initial(32, before)
+    known = Statistics(np.arange(32) + 1.0, np.array(rows, float))
+    new = rescale(after, planner, "least").resolve(here, known)
+    even = getattr(planning, planner)(here.owners, known.bytes, known.rows, after, "least", leaving="last")
+    assert new.workers == after
+    load = np.bincount(new.owners, known.rows, after)
+    assert load.max() <= (1 + even.tau) * load.mean() * (1 + 1e-9)
+
+
+def test_a_planner_moves_less_state_than_the_fewest_bins():
+    sizes = np.array([100.0, 1, 1, 1, 1, 1, 1, 100])
+    here = Configuration.initial(8, 2)
+    known = Statistics(sizes, np.ones(8))
+    few, least = (target.resolve(here, known) for target in (rescale(4), rescale(4, "general", 0.0)))
+    assert sizes[here.owners != least.owners].sum() == 4
+    assert sizes[here.owners != few.owners].sum() > 4
+
+
+@pytest.mark.parametrize("target", [rescale(3, "ssm", 0.5), balance("general"), balance("ssm", "least")])
+def test_planners_are_written_down(target):
+    assert Target.from_json(json.loads(json.dumps(target.to_json()))) == target
+
+
+def test_a_balance_that_can_not_be_had_is_refused_with_the_one_that_can():
+    known = Statistics(np.ones(4), np.array([100.0, 1, 1, 1]))
+    with pytest.raises(UpdateRefused, match="least tau"):
+        balance("general", 0.1).resolve(Configuration.initial(4, 2), known)
+
+
+def test_intervals_are_asked_of_bins_in_intervals():
+    with pytest.raises(UpdateRefused, match="ssm has no plan: the bins of worker 0"):
+        rescale(2, "ssm").resolve(Configuration(2, 2, np.array([0, 1, 0, 1], np.int32)))
+
+
+@pytest.mark.parametrize(
+    ("planner", "tau", "said"),
+    [
+        ("best", None, "there is no planner 'best'"),
+        (None, 0.1, "tau is for a planner"),
+        ("ssm", -1, "tau is -1"),
+        ("ssm", float("nan"), "tau is nan"),
+        ("ssm", True, "tau is True"),
+        ("ssm", "most", "tau is 'most'"),
+    ],
+)
+def test_planners_that_do_not_exist(planner, tau, said):
+    with pytest.raises(UpdateRefused, match=said):
+        rescale(2, planner, tau)
+
+
+def test_a_plan_is_a_target_with_as_many_workers_as_it_names():
+    here = Configuration.initial(8, 2)
+    grown = as_target(planning.ssm(here.owners, np.ones(8), np.ones(8), 4, 0)).resolve(here)
+    assert (grown.workers, grown.owned().tolist()) == (4, [2, 2, 2, 2])
+    back = as_target(planning.ssm(grown.owners, np.ones(8), np.ones(8), 2, 0, leaving="last")).resolve(grown)
+    assert (back.workers, back.owned().tolist()) == (2, [4, 4])
+
+
+def test_a_plan_of_fewer_bins_is_one_for_their_parts():
+    here = Configuration.initial(16, 2)
+    plan = planning.ssm(here.at_bits(3).owners, np.ones(8), np.ones(8), 4, 0)
+    assert as_target(plan).resolve(here).owned().tolist() == [4, 4, 4, 4]
+
+
+def test_no_bin_is_left_at_a_worker_that_leaves():
+    target = Target.from_json({"kind": "explicit", "workers": 1, "assignment": [[0, 0]]})
+    with pytest.raises(UpdateRefused, match="bin 2 is at worker 1, and there will be 1 workers"):
+        target.resolve(Configuration.initial(4, 2))

@@ -14,16 +14,16 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from sterna.configuration import Configuration, bits_of
+from sterna.configuration import Configuration
 from sterna.controllers import options
 from sterna.controllers.verdict import Verdict
 from sterna.controllers.view import Standing, View
 from sterna.controllers.worth import bill, too_dear
 from sterna.errors import InvalidInput, check_whole
 from sterna.readable import duration
-from sterna.statistics import Floats, Statistics
+from sterna.statistics import Floats
 from sterna.strategies import Strategy
-from sterna.targets import balance, explicit
+from sterna.targets import explicit
 
 CHANCE = 3.0
 """By how many standard deviations a worker's rows must differ from the mean: less than that is chance."""
@@ -45,21 +45,19 @@ class Plan(Protocol):
 Planner = Callable[[Owners, Floats, Floats, int, float], Plan]
 
 
-@dataclass(frozen=True)
-class Levelled:
-    """The plan of ``sterna.balance()``."""
+def least_moved(assignment: Owners, sizes: Floats, loads: Floats, workers: int, tau: float) -> Plan:
+    """The least state moved for this balance (``planning.general``), or for the most even one there is.
 
-    assignment: Owners
-
-
-def level(assignment: Owners, sizes: Floats, loads: Floats, workers: int, tau: float) -> Levelled:  # noqa: ARG001
-    """What ``sterna.balance()`` would do; it has a tolerance of its own.
-
-    >>> level(np.zeros(4, np.int32), np.ones(4), np.array([3.0, 1, 1, 1]), 2, 0.1).assignment.tolist()
+    >>> least_moved(np.zeros(4, np.int32), np.ones(4), np.array([3.0, 1, 1, 1]), 2, 0.1).assignment.tolist()
     [1, 0, 0, 0]
     """
-    here = Configuration(bits_of(len(assignment)), workers, assignment)
-    return Levelled(balance().resolve(here, Statistics(sizes, loads)).owners)
+    from sterna import planning  # noqa: PLC0415 - SciPy takes a while to load, and most queries never ask for a plan
+
+    owners = assignment.astype(np.int64)
+    try:
+        return planning.general(owners, sizes, loads, workers, tau, seconds=0)
+    except planning.Unbalanceable:
+        return planning.general(owners, sizes, loads, workers, "least", seconds=0)
 
 
 @dataclass(frozen=True)
@@ -71,7 +69,7 @@ class Balancer:
     epochs: int = 3
     cool_down: float = 30.0
     pays_back: float = 300.0
-    plan: Planner = level
+    plan: Planner = least_moved
     strategy: Strategy | None = None
     operator: str | None = None
     name: str = "balancer"
@@ -191,8 +189,8 @@ def balancer(
         epochs: in how many epochs in a row that must have been so.
         cool_down: how long it waits after a migration of the operator, and after its own last word.
         pays_back: within how long the time that epochs gain must make up for the time that moving takes.
-        plan: what to move: a function of (assignment, sizes, loads, workers, tau) that returns something with an ``assignment``; by default what
-            ``sterna.balance()`` does, which levels to 5 % whatever ``tau`` is.
+        plan: what to move: a function of (assignment, sizes, loads, workers, tau) that returns something with an ``assignment``; by default the least
+            state, as ``sterna.planning.general`` finds it.
         strategy: how to move; all at once by default.
         operator: the operator to balance; all of them by default, one at a time.
         name: what it is called in the history.
@@ -211,7 +209,7 @@ def balancer(
         epochs,
         options.span("cool_down", cool_down),
         options.span("pays_back", pays_back),
-        plan or level,
+        plan or least_moved,
         options.strategy(strategy),
         options.name("operator", operator),
         options.name("name", name) or "balancer",

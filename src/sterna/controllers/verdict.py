@@ -6,12 +6,12 @@ staying. What it said before comes back to it in the view, as ``Said``: it needs
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from sterna.strategies import Strategy
-from sterna.targets import Target
+from sterna.targets import Wish
 
 if TYPE_CHECKING:
     from sterna.controllers.view import View
@@ -33,14 +33,14 @@ class Verdict:
     """
 
     why: str
-    target: Target | Mapping[int, int] | Iterable[tuple[int, int]] | None = None
+    target: Wish | None = None
     strategy: Strategy | None = None
     operator: str | None = None
     declined: bool = False
     facts: Mapping[str, Any] = field(default_factory=dict)
 
 
-Answer = Verdict | Target | Mapping[int, int] | None
+Answer = Verdict | Wish | None
 Controller = Callable[["View"], Answer]
 
 
