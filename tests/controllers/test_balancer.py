@@ -95,7 +95,9 @@ def test_a_bin_that_is_hot_by_itself_can_not_be_parted_by_moving():
     assert verdict.declined
     assert "bin 0 alone has" in verdict.why
     assert "more bins may part it" in verdict.why
-    coarse = balancer(above=1.05, tau=0.0)(view([[100] * 16] * 3, owners=[0] * 6 + [1] * 5 + [2] * 5))
+    coarse = balancer(above=1.05, tau=0.0)(
+        view([[100] * 16] * 3, workers=3, owners=[0] * 6 + [1] * 5 + [2] * 5)
+    )
     assert coarse.declined
     assert coarse.why.endswith("no plan helps")
 
