@@ -37,7 +37,7 @@ from sterna.handle import MigrationHandle
 from sterna.session import quick_local_logs
 from sterna.sinks.files import BETWEEN, sweep
 from sterna.sources.tick import Ticker, tick_frame
-from sterna.statistics import Floats, bin_bytes
+from sterna.statistics import Statistics
 from sterna.strategies import Strategy
 from sterna.targets import Wish, as_target
 
@@ -398,11 +398,9 @@ class Query:
             **last.summary(),
         }
 
-    def bin_bytes(self, operator: str | None = None) -> Floats:
-        """About how many bytes of state each bin has, as of the last committed epoch."""
-        name = self._operator(operator)
-        last = self._coordinator.last
-        return bin_bytes(last.state.get(name, {}), last.configurations[name])
+    def statistics(self, operator: str | None = None) -> Statistics:
+        """What is known of an operator's bins, as of the last committed epoch: about how many bytes each has, and how many rows reach it; and what the last epochs took."""
+        return self._coordinator.statistics(self._operator(operator))
 
     def history(self) -> list[dict[str, Any]]:
         """What happened to the configuration, oldest first."""

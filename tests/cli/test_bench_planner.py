@@ -5,7 +5,9 @@ import json
 import pytest
 from typer.testing import CliRunner
 
+from sterna.bench import response
 from sterna.bench.planner_traces import made_up, of_folder
+from sterna.bench.response import Way
 from sterna.cli import app
 from sterna.errors import InvalidInput
 
@@ -16,9 +18,16 @@ def planner(*arguments, code=0):
     return result
 
 
-def test_planners_are_compared_on_a_made_up_trace(spark, tmp_path):
+def test_planners_are_compared_on_a_made_up_trace(spark, tmp_path, monkeypatch):
+    monkeypatch.setattr(response, "WAYS", [Way("Storm", "all_at_once"), Way("single step", "matched")])
     result = json.loads(planner("--quick", "--json", "--dir", tmp_path).stdout)
     assert list(tmp_path.iterdir()) == []
+    found = {
+        (line["application"], line["planner"], line["strategy"])
+        for line in result["experiments"].pop("response")
+    }
+    ways = {("Storm", "all_at_once"), ("single step", "matched")}
+    assert found == {(one, *way) for one in ("words", "patterns") for way in ways}
     assert [trace["name"] for trace in result["traces"]] == ["made up, seed 0"]
     assert result["experiments"].keys() == {"state", "gamma", "tau", "bins", "time"}
     for line in result["experiments"]["state"]:

@@ -279,7 +279,7 @@ def planner(
             show_default="a made-up trace: days, weeks, noise and spikes",
         ),
     ] = None,
-    experiment: Annotated[str, typer.Option(help="state, gamma, tau, bins, time or all.")] = "all",
+    experiment: Annotated[str, typer.Option(help="state, gamma, tau, bins, time, response or all.")] = "all",
     seed: Annotated[int, typer.Option(min=0, help="Of skewed state and the made-up trace.")] = 0,
     master: Master = "local[2]",
     memory: Memory = "1g",
@@ -287,15 +287,15 @@ def planner(
 ) -> None:
     """How much state planners move while a load comes and goes: Sterna's, consistent hashing, Redist and Storm's default.
 
-    Plans only; no query runs. The full run takes ten minutes or more for each trace, most of it computing beforehand.
+    Plans only, but for response: there, queries run, and it tells how long answers take while state moves. The full run takes ten minutes or more for each trace, most of it computing beforehand.
     """
     with failures():
         from sterna.bench import planner as benchmark
 
-        check_known([experiment], (*benchmark.EXPERIMENTS, "all"), "--experiment")
+        check_known([experiment], (*benchmark.EVERY, "all"), "--experiment")
         result = benchmark.run(
             say(),
-            experiments=list(benchmark.EXPERIMENTS) if experiment == "all" else [experiment],
+            experiments=list(benchmark.EVERY) if experiment == "all" else [experiment],
             sizes=benchmark.QUICK if quick else benchmark.FULL,
             traces=str(traces) if traces else None,
             seed=seed,

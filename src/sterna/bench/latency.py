@@ -28,8 +28,8 @@ class Histogram:
     Example:
         >>> histogram = Histogram()
         >>> histogram.record_span(0.1, 0.3, weight=1000)
-        >>> round(histogram.percentile(50), 2), histogram.max
-        (0.2, 0.3)
+        >>> round(histogram.percentile(50), 2), round(histogram.mean(), 2), histogram.max
+        (0.2, 0.2, 0.3)
     """
 
     def __init__(self) -> None:
@@ -74,6 +74,11 @@ class Histogram:
             return self.max
         low, high = float(EDGES[bucket]), float(EDGES[bucket + 1])
         return min(math.sqrt(low * high) if bucket else high, self.max)
+
+    def mean(self) -> float:
+        """The mean latency, to within a bucket's width; 0 if nothing was recorded."""
+        centres = np.minimum((EDGES[:-1] + np.minimum(EDGES[1:], self.max)) / 2, self.max)
+        return float(self.weights @ centres) / max(self.total, 1e-300)
 
     def merge(self, other: Histogram) -> None:
         """Adds all that another histogram holds."""

@@ -2,9 +2,11 @@
 
 Method. A trace of load becomes a number of workers for each hour (``planner_traces``). Whenever this changes, each planner is asked for a plan, from where its own last plan led, and the state that it moves is added
 up. The transition matrix of the plan that looks ahead is learnt from the first half of the trace, and values are computed from it on Spark; all planners go through the whole trace, and what they move
-in the later half, which nobody has seen, is reported too. Experiments: bins alike and bins by Zipf's law; the discount gamma; the balance tau; the number of bins; how long plans take.
+in the later half, which nobody has seen, is reported too. Experiments on that: bins alike and bins by Zipf's law; the discount gamma; the balance tau; the number of bins; how long plans take.
 
-Honesty. Nothing moves but numbers: response times under these plans are another benchmark. Consistent hashing does not balance, so it is compared in two ways: with its bounded variant, which
+The last experiment runs queries, and tells how long answers take while state moves as planners say (``response``); it needs no trace. In all others nothing moves but numbers.
+
+Honesty. Consistent hashing does not balance, so it is compared in two ways: with its bounded variant, which
 does, and by giving Sterna's single-step plan the balance that consistent hashing happens to have. Its figures are means over several rings. Redist and Storm's default are what ``baselines`` says they are. Where
 intervals can't be as even as was asked for, the least tau that they can have is used, and reported.
 """
@@ -15,7 +17,7 @@ from typing import Any
 
 from rich.console import Console
 
-from sterna.bench import machine
+from sterna.bench import machine, response
 from sterna.bench.planner_experiments import EXPERIMENTS, Room, Sizes
 from sterna.bench.planner_tables import tables
 from sterna.bench.planner_traces import Trace, made_up, of_folder
@@ -25,7 +27,9 @@ from sterna.planning.precompute import on_spark
 from sterna.planning.search import Effort
 from sterna.session import interruptible, workplace
 
-__all__ = ["EXPERIMENTS", "FULL", "QUICK", "run", "show"]
+__all__ = ["EVERY", "FULL", "QUICK", "run", "show"]
+
+EVERY = (*EXPERIMENTS, "response")
 
 FULL = Sizes(
     bins=64,
@@ -40,6 +44,7 @@ FULL = Sizes(
     timed=(64, 256, 1024, 4096),
     rings=10,
     effort=Effort(),
+    response=response.FULL,
 )
 QUICK = Sizes(
     bins=16,
@@ -54,6 +59,7 @@ QUICK = Sizes(
     timed=(16, 64),
     rings=2,
     effort=Effort(),
+    response=response.SMOKE,
 )
 
 
@@ -72,7 +78,7 @@ def run(
 
     Args:
         say: takes a line about what is going on.
-        experiments: which ones: keys of ``EXPERIMENTS``.
+        experiments: which ones: of ``EVERY``.
         sizes: how large they are.
         traces: a folder of CSV files; a trace is made up unless given.
         seed: of the trace that is made up, and of skewed state.
@@ -81,12 +87,14 @@ def run(
         folder: where the temporary folder goes; the system's choice unless given.
     """
     loads = of_folder(traces, *sizes.workers) if traces else [made_up(sizes.days, *sizes.workers, seed)]
-    with workplace(master, memory, folder) as (spark, _):
+    with workplace(master, memory, folder) as (spark, root):
         started = machine.facts(spark)
         room = Room(say, sizes, seed, on_spark(spark))
 
         def work() -> dict[str, Any]:
-            return {
+            live = "response" in experiments
+            measured = response.measure(spark, str(root), sizes.response, say) if live else []
+            replayed = {
                 # How long a plan takes does not depend on the trace, so one is enough.
                 name: [
                     line
@@ -94,7 +102,9 @@ def run(
                     for line in EXPERIMENTS[name](room, trace)
                 ]
                 for name in experiments
+                if name != "response"
             }
+            return {**replayed, **({"response": measured} if live else {})}
 
         found = interruptible(work, spark.stop)
     return {

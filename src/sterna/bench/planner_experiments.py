@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from sterna.bench import response
 from sterna.bench.planner_replay import (
     Replay,
     State,
@@ -45,6 +46,7 @@ class Sizes:
         timed: numbers of bins, for the times of plans.
         rings: so many of consistent hashing, of which the mean is taken.
         effort: of computing values.
+        response: the experiment with queries.
     """
 
     bins: int
@@ -59,6 +61,7 @@ class Sizes:
     timed: tuple[int, ...]
     rings: int
     effort: Effort
+    response: response.Size
 
     @property
     def counts(self) -> range:

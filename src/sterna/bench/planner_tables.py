@@ -31,6 +31,9 @@ def tables(result: dict[str, Any]) -> list[Table]:
         if name == "time":
             out.append(_times(lines))
             continue
+        if name == "response":
+            out.append(_responses(lines))
+            continue
         traces = dict.fromkeys(line["trace"] for line in lines)
         out += [_costs(TITLES[name], one, [line for line in lines if line["trace"] == one]) for one in traces]
     return out
@@ -59,6 +62,25 @@ def _times(lines: list[dict[str, Any]]) -> Table:
         table.add_column(column, justify="right")
     for line in lines:
         table.add_row(str(line["bins"]), _told(line["tau"]), f"{line['ssm_ms_p50']:.2f}")
+    return table
+
+
+def _responses(lines: list[dict[str, Any]]) -> Table:
+    table = Table(
+        title="How long answers take, in ms, before and after a migration began: medians of all rounds",
+        caption=f"{lines[0]['workers'][0]} to {lines[0]['workers'][1]} workers, {lines[0]['rate']:,.0f} texts a second",
+    )
+    for column in ("application", "window", "planner", "strategy", "MB", "mean", "longest"):
+        table.add_column(
+            column, justify="left" if column in ("application", "planner", "strategy") else "right"
+        )
+    for line in lines:
+        window = "" if line["window_s"] is None else f"{line['window_s']} s"
+        spans = (
+            f"{line[f'before_{name}']:,.0f} → {line[f'during_{name}']:,.0f}" for name in ("mean_ms", "max_ms")
+        )
+        moved = f"{line['moved_mb']:,.2f}"
+        table.add_row(line["application"], window, line["planner"], line["strategy"], moved, *spans)
     return table
 
 

@@ -109,7 +109,7 @@ def run(spark: SparkSession, setup: Setup, folder: str, watcher: Watcher) -> Mov
     schedule = Schedule(result["begin"], rate, probe.next_record)
     steady = _measure(setup, moves, subject, schedule)
     expected = setup.counts(0, result["next_record"])
-    state_bytes = int(subject.handle.bin_bytes().sum())
+    state_bytes = int(subject.handle.statistics().bytes.sum())
     wrong = setup.wrong(subject.handle.state(), expected)
     watcher.query = None
     return Moves(result, moves, rate, state_bytes, wrong, steady)

@@ -108,7 +108,7 @@ def _histogram(reports: list[Report]) -> Histogram:
 def _workers(query: sterna.Query | None) -> list[Worker]:
     if query is None:
         return []
-    configuration, amounts = query.configuration(), query.bin_bytes()
+    configuration, amounts = query.configuration(), query.statistics().bytes
     if len(amounts) != configuration.bins:  # a manifest later
         return []
     held = np.bincount(configuration.owners, amounts, configuration.workers)

@@ -51,7 +51,7 @@ class Observer:
         """What is known about an operator."""
         configuration = manifest.configurations[operator]
         return Statistics(
-            bin_bytes(manifest.state[operator], configuration),
+            bin_bytes(manifest.state.get(operator, {}), configuration),
             self._heat[operator].rows(configuration.bins),
             self.recent,
         )
