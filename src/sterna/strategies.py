@@ -164,7 +164,7 @@ class Paced(Ordered):
 
 
 PATIENCE = 8
-SHARE = 0.6
+SHARE = 0.35
 QUIET = 128
 STEPS = 8
 
@@ -177,7 +177,7 @@ class _Pace:
     what is added is what is allowed.
 
     Allowed is a share of what lies between the longest of the last quiet epochs (all but one in fifty) and the latency: a step must leave room for an epoch that
-    is long by itself. With all but one in twenty, 2 to 4 % of the epochs were too long at 1 GiB of state, and the whole took 14 to 30 s.
+    is long by itself, and the epochs of steps differ more from each other than quiet ones do. With six tenths of the room, 2 to 4 % of the epochs were too long at 1 GiB of state, and the whole took 14 to 41 s.
     """
 
     def __init__(self, latency: float, recent: Sequence[EpochCost]) -> None:
