@@ -11,14 +11,17 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
 from sterna.configuration import Configuration
-from sterna.control import ControlStream, Entry
+from sterna.control import ControlStream, Entry, checked_cause
 from sterna.errors import InvalidInput, UpdateRefused
 from sterna.freezing import not_begun
-from sterna.migration import check_rollback, conflicting, under_way
+from sterna.migration import SETTLING, check_rollback, conflicting, under_way
 from sterna.rehearsal import rehearse
 from sterna.state.manifest import Manifest
 from sterna.statistics import Statistics
 from sterna.strategies import built_in, from_json
+
+FARTHEST_EPOCHS = 10_000_000
+"""How far ahead an epoch may be: weeks."""
 
 
 def operators(operator: str | None, last: Manifest) -> list[str]:
@@ -57,6 +60,7 @@ def check_migration(
     """
     assert entry.target is not None
     names = operators(entry.operator, last)
+    checked_cause(entry.cause)
     check_epoch(entry, frozen)
     entry = replace(entry, target=entry.target.numbered(last.configurations[names[0]].bits))
     for name in names:
@@ -76,6 +80,10 @@ def check_epoch(entry: Entry, frozen: int) -> None:
     if epoch is not None and epoch <= frozen:
         raise UpdateRefused(
             f"epoch {epoch} is already frozen; the earliest epoch that can still change is {frozen + 1}"
+        )
+    if epoch is not None and epoch > frozen + FARTHEST_EPOCHS:
+        raise UpdateRefused(
+            f"epoch {epoch} is {epoch - frozen:,} epochs away; a time is written as 2026-12-01T03:00:00Z"
         )
 
 
@@ -123,7 +131,11 @@ def check_control(
     if status is None:
         raise UpdateRefused(f"there is no migration {name!r}")
     if migration is None and entry.action == "rollback":
-        raise UpdateRefused(f"migration {name} is over ({status}) for too long to be rolled back")
+        if status == "refused":
+            raise UpdateRefused(f"migration {name} never began (refused): there is nothing to roll back")
+        raise UpdateRefused(
+            f"migration {name} is over ({status}): it never began, or ended more than {SETTLING} epochs ago; ask for a migration to where the bins should be"
+        )
     if migration is not None and entry.action == "rollback":
         check_rollback(last.migrations, migration)
     if (migration is None or not migration.active) and entry.action != "rollback":

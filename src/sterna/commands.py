@@ -20,8 +20,9 @@ from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
+from sterna import control as controls
 from sterna import strategies
-from sterna.control import Entry, new_name, parse_when
+from sterna.control import Entry, event_time, new_name, parse_when
 from sterna.errors import InvalidInput, SternaError
 from sterna.remote import Remote
 from sterna.targets import Target, balance, bins, explicit, rescale
@@ -92,6 +93,7 @@ Gap = Annotated[int, typer.Option(min=0, help="Epochs between two steps.")]
 Operator = Annotated[str | None, typer.Option(help="The operator.", show_default="all")]
 
 LONG_AGO_SECONDS = 10.0
+MOST_WORKERS_TOLD = 16
 UNITS = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30}
 
 
@@ -179,6 +181,8 @@ def _count(text: str, option: str) -> int:
 
 
 def _pace(option: str) -> dict[str, Any]:
+    if not option.strip():
+        raise InvalidInput("paced needs a pace: write paced:200ms, or paced:8MB for so many bytes an epoch")
     size = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*((?:[kmg]i?)?b)\s*", option.lower())
     if size is None:
         return {"latency": option}
@@ -245,7 +249,10 @@ def apply(
     operator: Operator = None,
     at: Annotated[
         str | None,
-        typer.Option(help="An epoch, or a time such as 2026-12-01T03:00:00Z.", show_default="at once"),
+        typer.Option(
+            help="An epoch, a time such as 2026-12-01T03:00:00Z, or event: and a time, for event time.",
+            show_default="at once",
+        ),
     ] = None,
     if_busy: Annotated[IfBusy, typer.Option(help="If another migration is under way.")] = IfBusy.refuse,
     cause: Annotated[str, typer.Option(help="Why, for the history.")] = "command line",
@@ -255,7 +262,7 @@ def apply(
     """Ask a running query for a migration. Prints the migration's name."""
     remote = Remote(checkpoint)
     wish = target_of(workers, count, even, move, target, planner, tau)
-    when = parse_when(int(at) if at is not None and at.isdecimal() else at)
+    when = _when(at)
     written = strategy_of(strategy, order.value, gap)
     entry = Entry(
         new_name(),
@@ -284,6 +291,17 @@ def apply(
         raise SternaError(f"migration {name} {outcome['status']}: {outcome.get('reason', '')}")
 
 
+def _when(at: str | None) -> controls.When:
+    """A time from what people type.
+
+    >>> _when("7"), _when("event:1970-01-01T00:00:01Z")
+    ({'epoch': 7}, {'event': 1000000})
+    """
+    if at is not None and at.startswith("event:"):
+        return parse_when(event_time(at[len("event:") :].strip()))
+    return parse_when(int(at) if at is not None and at.isdecimal() else at)
+
+
 def _watch(remote: Remote, name: str) -> dict[str, Any]:
     columns = (
         TextColumn("{task.description}"),
@@ -292,7 +310,7 @@ def _watch(remote: Remote, name: str) -> dict[str, Any]:
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("waiting", total=None)
+        task, silent = bar.add_task("waiting", total=None), not bar.console.is_terminal
         while True:
             found = next((one for one in remote.history() if one["name"] == name), None)
             if found is not None and found["status"] not in ("running", "paused"):
@@ -304,6 +322,9 @@ def _watch(remote: Remote, name: str) -> dict[str, Any]:
                 ago = remote.status()["seconds_ago"]
                 hint = f"; the last epoch ended {ago:,.0f} s ago" if ago > LONG_AGO_SECONDS else ""
                 bar.update(task, description=f"waiting{hint}")
+                if hint and silent:
+                    silent = False
+                    typer.echo(f"waiting for {name}{hint}: does the query run?", err=True)
             time.sleep(0.25)
 
 
@@ -335,7 +356,7 @@ def status(checkpoint: Checkpoint, *, output: Output = Format.table) -> None:
             )
         )
     for one in found["pending"]:
-        console.print(escape(f"waiting: {one['name']} {json.dumps(one['when'])}"))
+        console.print(escape(f"waiting: {one['name']}, {controls.told(one['when'])}"))
     for name in found["unseen"]:
         console.print(escape(f"asked for since the last epoch: {name}"))
 
@@ -362,14 +383,23 @@ def _told(one: dict[str, Any]) -> list[str]:
     if "latency" not in one:
         return [head]
     took = "" if one["ended"] is None else f" in {one['ended'] - one['started']:.1f} s"
+    ways = [f"{name}: {_where(way['from'])} → {_where(way['to'])}" for name, way in one["operators"].items()]
     peaks = [one["latency"][when].get("max_ms") for when in ("before", "during", "after")]
     told = " → ".join("?" if peak is None else f"{peak:,.0f}" for peak in peaks)
     how = escape(f"{strategies.describe(one['strategy'])}, cause: {one['cause']}")
     return [
         head,
+        f"  {escape('; '.join(ways))}",
         f"  {how}; {one['bins']:,} bins, {_size(one['bytes'])}, {one['steps']:,} steps{took}",
         f"  longest epoch before → during → after: {told} ms",
     ]
+
+
+def _where(placement: dict[str, Any]) -> str:
+    """How many bins each worker has; of many workers only how many there are."""
+    held = placement["bins_by_worker"]
+    told = f"{len(held)} workers" if len(held) > MOST_WORKERS_TOLD else "/".join(map(str, held))
+    return f"{told} of {placement['bins']:,} bins"
 
 
 def control(action: str) -> Any:

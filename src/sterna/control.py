@@ -8,6 +8,7 @@ asks to pause, resume, cancel or roll back a migration. It may be signed for one
 
 from __future__ import annotations
 
+import contextlib
 import math
 import time
 import uuid
@@ -15,6 +16,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from typing import Any
+
+import numpy as np
 
 from sterna.errors import InvalidInput, StateError, UpdateRefused
 from sterna.state.store import Store
@@ -25,6 +28,12 @@ ACTIONS = ("migrate", "pause", "resume", "cancel", "rollback")
 IF_BUSY = ("refuse", "queue", "merge")
 LARGEST = 32 << 20
 """How many bytes an entry may have: a map of 2^20 bins takes half of that."""
+
+LONGEST_CAUSE = 10_000
+"""How many letters the reason for an entry may have: every manifest carries it while the migration lasts."""
+
+NEAR_EPOCHS = 64
+"""How many epochs are run without data to come to the one that an entry names; a later one has to be brought by data."""
 
 CLOCKS_APART = 60.0
 """By how many seconds a writer's clock may be ahead of the driver's."""
@@ -75,9 +84,9 @@ class Entry:
             return watermark is not None and bool(self.when["event"] <= watermark)
         return True
 
-    def wants_epoch(self, now: float, watermark: int | None) -> bool:
-        """Whether an epoch should be run for it although no data comes; one that names an epoch wants all epochs until then."""
-        return "epoch" in self.when or self.due(0, now, watermark)
+    def wants_epoch(self, epoch: int, now: float, watermark: int | None) -> bool:
+        """Whether this epoch should be run for it although no data comes; one that names an epoch wants some until then."""
+        return self.due(epoch + NEAR_EPOCHS if "epoch" in self.when else epoch, now, watermark)
 
     def surely_before(self, other: Entry) -> bool:
         """Whether this entry, which was there first, is applied before the other one, whatever happens."""
@@ -112,7 +121,7 @@ class Entry:
                 Target.from_json(data["target"]) if action == "migrate" else None,
                 _checked_when(dict(data["when"])),
                 _checked_name("operator", data.get("operator")),
-                str(data.get("cause", "")),
+                checked_cause(data.get("cause", "")),
                 strategy,
                 _one_of("if_busy", data.get("if_busy", "refuse"), IF_BUSY),
                 action,
@@ -138,6 +147,13 @@ def _checked_name(what: str, name: Any) -> str | None:
     if name is None or isinstance(name, str):
         return name
     raise UpdateRefused(f"an entry's {what} must be a name, not {name!r}")
+
+
+def checked_cause(cause: Any) -> str:
+    """The reason for an entry; ``UpdateRefused`` if it is too long."""
+    if len(str(cause)) > LONGEST_CAUSE:
+        raise UpdateRefused(f"an entry's cause has more than {LONGEST_CAUSE:,} letters")
+    return str(cause)
 
 
 def _checked_when(when: When) -> When:
@@ -185,10 +201,10 @@ def parse_when(at: int | str | datetime | EventTime | None) -> When:
         return {"event": at.microseconds}
     if isinstance(at, bool):
         raise InvalidInput(f"at={at!r} is neither an epoch nor a time")
-    if isinstance(at, int):
+    if isinstance(at, int | np.integer):
         if at < 0:
             raise UpdateRefused(f"epoch {at} does not exist: epochs count from 0")
-        return {"epoch": at}
+        return {"epoch": int(at)}
     return {"wall": _instant(at)}
 
 
@@ -201,8 +217,25 @@ def _instant(moment: datetime | str) -> float:
     if not isinstance(moment, datetime):
         raise InvalidInput(f"at={moment!r} is neither an epoch nor a time")
     if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=timezone.utc)
+        raise InvalidInput(
+            f"{moment.isoformat()} has no time zone, so it can be several moments: write {moment.isoformat()}Z, or give the datetime a tzinfo"
+        )
     return moment.timestamp()
+
+
+def told(when: When) -> str:
+    """A time in words.
+
+    >>> told({"wall": 0}), told({"epoch": 7}), told({})
+    ('at 1970-01-01 00:00:00Z', 'at epoch 7', 'at once')
+    """
+    if "epoch" in when:
+        return f"at epoch {when['epoch']}"
+    if not when:
+        return "at once"
+    ((kind, value),) = when.items()
+    moment = datetime.fromtimestamp(value / (1e6 if kind == "event" else 1), timezone.utc)
+    return f"{'when event time passes' if kind == 'event' else 'at'} {moment:%Y-%m-%d %H:%M:%SZ}"
 
 
 class ControlStream:
@@ -249,5 +282,7 @@ class ControlStream:
         return entries, bad, unfinished
 
     def remove(self, names: Iterable[str]) -> None:
-        """Forgets entries whose outcome is committed."""
-        self._store.delete([f"{DIRECTORY}/{name}.json" for name in names])
+        """Forgets entries whose outcome is committed; one that can't be deleted stays among those that are consumed, and does no harm there."""
+        for name in names:
+            with contextlib.suppress(StateError):
+                self._store.delete([f"{DIRECTORY}/{name}.json"])

@@ -38,7 +38,7 @@ def seconds(duration: str | float) -> float:
         unit = unit if unit in UNITS else unit + "s"
         if match is None or unit not in UNITS:
             raise InvalidInput(
-                f"{duration!r} is not a duration; write it as '10 seconds', '5 minutes' or a number of seconds"
+                f"{duration!r} is not a duration; write it as '200 ms', '10 seconds' or '5 minutes', or as a number (not text) of seconds"
             )
         value = float(match.group(1)) * UNITS[unit]
     if not 0 <= value < math.inf:

@@ -6,6 +6,7 @@ Every error names the thing that was wrong, where it is, and what to do about it
 
 from __future__ import annotations
 
+from numbers import Integral
 from typing import Any
 
 
@@ -47,5 +48,5 @@ class EpochError(SternaError):
 
 def check_whole(what: str, value: Any, least: int) -> None:
     """Raises ``InvalidInput`` unless it is a whole number, not less than the least."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
         raise InvalidInput(f"{what} must be a whole number from {least} on, not {value!r}")

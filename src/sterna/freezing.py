@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from sterna import strategies
 from sterna.configuration import Configuration
@@ -21,6 +22,8 @@ from sterna.statistics import Statistics
 NO_EVENT_TIME = (
     "the query has no event time, so the moment would never come: key_by(..., time=...) and watermark_delay"
 )
+
+MOST_PAIRS = 1000
 
 
 @dataclass(frozen=True)
@@ -79,19 +82,20 @@ def freeze_entries(
     known = list(pending)
     old = {entry.name for entry in known}
     for entry in in_order([*known, *fresh]):
+        before = freeze.now_at()
         try:
             freeze.check(entry, fresh=entry.name not in old)
             if entry.action != "migrate" and entry.migration in waiting:
-                if entry.action != "cancel":
-                    raise UpdateRefused(not_begun(entry.migration))
+                check_withdrawal(entry)
                 withdrawn.append((waiting.pop(entry.migration), "it was cancelled before it began"))
                 applied.append(entry)
             elif entry.due(epoch, now, watermark) and freeze.apply(entry):
                 applied.append(entry)
             else:
                 waiting[entry.name] = freeze.kept(entry)
-        except InvalidInput as error:
-            refused.append((entry, str(error)))
+        except Exception as error:  # noqa: BLE001 - whatever is wrong with one wish, the query goes on
+            freeze.go_back(before)
+            refused.append((entry, str(error) if isinstance(error, InvalidInput) else repr(error)))
     freeze.go_on()
     return Frozen(freeze.current, list(waiting.values()), applied, refused, withdrawn, freeze.migrations)
 
@@ -103,6 +107,20 @@ def in_order(entries: Iterable[Entry]) -> list[Entry]:
     return sorted(
         ordered, key=lambda entry: max(place[entry.name], place.get(entry.migration or "", -1.0) + 0.5)
     )
+
+
+def shortened(wish: dict[str, Any], most: int = MOST_PAIRS) -> dict[str, Any]:
+    """A wish as every manifest carries it: of a long list of bins only the beginning."""
+    pairs = wish.get("assignment", [])
+    if len(pairs) <= most:
+        return wish
+    return {**wish, "assignment": pairs[:most], "more": len(pairs) - most}
+
+
+def check_withdrawal(entry: Entry) -> None:
+    """Refuses everything but to cancel a migration that waits."""
+    if entry.action != "cancel":
+        raise UpdateRefused(not_begun(entry.migration))
 
 
 def not_begun(name: str | None) -> str:
@@ -125,10 +143,19 @@ class _Freeze:
         self._knowledge = knowledge
         self._stepped: set[str] = set()
 
+    def now_at(self) -> tuple[dict[str, Configuration], list[Migration], set[str]]:
+        """How far it is, for ``go_back``."""
+        return dict(self.current), list(self.migrations), set(self._stepped)
+
+    def go_back(self, before: tuple[dict[str, Configuration], list[Migration], set[str]]) -> None:
+        """As if the entry that failed had not been."""
+        self.current, self.migrations, self._stepped = before
+
     def check(self, entry: Entry, *, fresh: bool) -> None:
         if entry.query is not None and self._knowledge.query not in (None, entry.query):
             raise UpdateRefused(f"it is signed for query {entry.query}, and this is {self._knowledge.query}")
-        if entry.written is not None and entry.written > self.now + CLOCKS_APART:
+        # A wish that was accepted once is not refused because the driver's own clock has been set back.
+        if fresh and entry.written is not None and not entry.written <= self.now + CLOCKS_APART:
             raise UpdateRefused(
                 f"clocks disagree: it was written {entry.written - self.now:.0f} s after the driver's time"
             )
@@ -176,16 +203,20 @@ class _Freeze:
                 for name, c in start.items()
             },
         }
-        start = {name: self.current[name] for name in target}
+        # Who takes over what others had begun leads back to where they began.
+        start = {
+            **{name: self.current[name] for name in target},
+            **{name: c for other in reversed(merged) for name, c in other.origin.items()},
+        }
         if not strategies.built_in(entry.strategy):
             for name, where in target.items():
-                known_bins = known.statistics(name) or Statistics.unknown(start[name].bins)
-                rehearse(entry.strategy, start[name], where, known_bins)
+                here = self.current[name]
+                rehearse(entry.strategy, here, where, known.statistics(name) or Statistics.unknown(here.bins))
         for other in merged:
             self._replace(other.over("merged", self.epoch, self.now, f"into {entry.name}"))
         migration = Migration(
             entry.name,
-            entry.target.to_json(),
+            shortened(entry.target.to_json()),
             entry.strategy,
             entry.cause,
             start,
@@ -224,7 +255,7 @@ class _Freeze:
                 f"migration {migration.name} is over ({migration.status}): nothing to {entry.action}"
             )
         if entry.action == "cancel":
-            self._replace(migration.over("cancelled", self.epoch, self.now, entry.cause))
+            self._replace(migration.over("cancelled", self.epoch, self.now, f"by {entry.cause}"))
         else:
             status = PAUSED if entry.action == "pause" else RUNNING
             self._replace(replace(migration, status=status, reason=""))

@@ -9,7 +9,7 @@ from typing import Any
 from sterna.control import Entry, new_name
 from sterna.engine.coordinator import Coordinator
 from sterna.errors import SternaError, UpdateRefused
-from sterna.migration import Migration
+from sterna.migration import RUNNING, Migration
 
 Wait = Callable[[Callable[[], bool], "float | None"], bool]
 
@@ -87,7 +87,10 @@ class MigrationHandle:
         self._ask("cancel")
 
     def rollback(self) -> None:
-        """Moves back what has moved, with the same strategy; also for some epochs after it has ended."""
+        """Moves back what has moved, with the same strategy; also after it has ended, for 32 epochs.
+
+        One that was merged into another goes back with that one, to where the first of them began.
+        """
         self._ask("rollback")
 
     def _ask(self, action: str) -> None:
@@ -97,7 +100,7 @@ class MigrationHandle:
 
 
 def _estimated_end(migration: Migration, left: int | None, now: float | None) -> float | None:
-    if not left or not migration.bins or now is None:
+    if not left or not migration.bins or now is None or migration.status != RUNNING:
         return None
     seconds = max(now - migration.started[1], 1e-3) / migration.bins * left
     return round(time.time() + seconds, 3)

@@ -207,7 +207,7 @@ def under_way(busy: Sequence[Migration]) -> str:
 
 def check_rollback(migrations: Sequence[Migration], migration: Migration) -> None:
     """Refuses to undo what came after a migration along with it; ``migrations`` are in the order in which they began."""
-    if migration.back:
+    if migration.back and (migration.active or migration.status == "rolled back"):
         how = "is being" if migration.active else "has been"
         raise UpdateRefused(f"migration {migration.name} {how} rolled back already")
     if migration.active:

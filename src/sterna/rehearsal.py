@@ -75,9 +75,8 @@ def rehearse(
         epochs += 1
         size = 0.0
         if step:
+            _check_step(step, target.bins, max(current.workers, target.workers))
             bins = np.array([bin_ for bin_, _ in step], np.int64)
-            if bins.min() < 0 or bins.max() >= target.bins:
-                raise UpdateRefused(f"the strategy moves bin {int(bins.max())}, and there are {target.bins}")
             before = int(np.count_nonzero(owners[bins] != target.owners[bins]))
             owners[bins] = [worker for _, worker in step]
             left = wrong - before + int(np.count_nonzero(owners[bins] != target.owners[bins]))
@@ -118,6 +117,19 @@ def _begun(
 ) -> Iterator[strategies.Step]:
     """The steps; a strategy that is no generator begins, and may fail, when the first one is drawn."""
     yield from strategy(current, target, statistics)
+
+
+def _check_step(step: strategies.Step, bins: int, workers: int) -> None:
+    """Refuses a step that names what does not exist."""
+    for bin_, worker in step:
+        if not 0 <= bin_ < bins:
+            raise UpdateRefused(
+                f"the strategy moves bin {bin_}, which does not exist: there are {bins} bins, numbered from 0"
+            )
+        if not 0 <= worker < workers:
+            raise UpdateRefused(
+                f"the strategy moves bin {bin_} to worker {worker}, which does not exist: there are {workers} workers, numbered from 0"
+            )
 
 
 def _next(draws: Iterator[strategies.Step]) -> strategies.Step | None:

@@ -24,6 +24,7 @@ from sterna.rehearsal import rehearse
 from sterna.state.manifest import Manifest, Manifests
 from sterna.state.store import Store
 from sterna.statistics import EpochCost, Heat, Statistics, bin_bytes
+from sterna.strategies import built_in
 from sterna.targets import Target
 
 
@@ -134,6 +135,10 @@ class Remote:
     ) -> dict[str, Any]:
         """What a migration would do; changes nothing."""
         last = self.last()
+        if not built_in(strategy):
+            raise UpdateRefused(
+                f"{strategy.get('name')!r} is none of Sterna's strategies; one of your own is known to the query alone, so its steps can't be told here"
+            )
         out = {}
         for name in asking.operators(operator, last):
             statistics = self.statistics(name, last)

@@ -12,6 +12,7 @@ restarted query finds it again.
 
 from __future__ import annotations
 
+import operator
 import re
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -23,7 +24,7 @@ import numpy.typing as npt
 
 from sterna.configuration import Configuration
 from sterna.durations import seconds
-from sterna.errors import InvalidInput, check_whole
+from sterna.errors import InvalidInput, UpdateRefused, check_whole
 from sterna.matching import matchings
 from sterna.statistics import EpochCost, Statistics
 
@@ -269,6 +270,7 @@ def paced(
     return Paced(order, gap, latency, bytes_per_epoch)
 
 
+FACTORIES: tuple[Any, ...] = (all_at_once, fluid, batched, matched, paced)
 _BUILT_IN: dict[str, type[Ordered]] = {
     "all_at_once": AllAtOnce,
     "batched": Batched,
@@ -276,14 +278,20 @@ _BUILT_IN: dict[str, type[Ordered]] = {
     "paced": Paced,
 }
 _OWN: dict[str, Strategy] = {}
+TAKEN = (*_BUILT_IN, "fluid")
+"""What a strategy of one's own can't be called."""
 
 
 def register(name: str) -> Callable[[Strategy], Strategy]:
     """Gives a strategy of your own a name, under which migrations find it, also after a restart."""
-    if name in _BUILT_IN or name == "fluid" or not re.fullmatch(r"[A-Za-z_][\w-]*", name):
+    if name in TAKEN or not re.fullmatch(r"[A-Za-z_][\w-]*", str(name)) or name != str(name):
         raise InvalidInput(f"a strategy of your own can't be called {name!r}")
 
     def keep(strategy: Strategy) -> Strategy:
+        if not callable(strategy):
+            raise InvalidInput(
+                f"{strategy!r} is no strategy: that is a function of (current, target, statistics)"
+            )
         _OWN[name] = strategy
         return strategy
 
@@ -295,14 +303,21 @@ def to_json(strategy: Strategy) -> dict[str, Any]:
     for name, kind in _BUILT_IN.items():
         if isinstance(strategy, kind):
             given = {
-                k: v
+                k: operator.index(v) if isinstance(v, np.integer) else v
                 for k, v in vars(strategy).items()
                 if v not in (None, "as_given") and (k, v) != ("gap", 0)
             }
+            if given.get("size") == 1:
+                return {"name": "fluid", **{k: v for k, v in given.items() if k != "size"}}
             return {"name": name, **given}
     for name, own in _OWN.items():
         if own is strategy:
             return {"name": name}
+    if not callable(strategy):
+        raise InvalidInput(f"{strategy!r} is no strategy: write sterna.fluid(), sterna.batched(16) and so on")
+    for made in FACTORIES:
+        if strategy is made:
+            raise InvalidInput(f"sterna.{made.__name__} is not called: write sterna.{made.__name__}(…)")
     raise InvalidInput(
         f"{strategy!r} has no name: decorate it with @sterna.strategies.register('name'), so that a restarted query finds it again"
     )
@@ -331,7 +346,7 @@ def from_json(data: Mapping[str, Any]) -> Strategy:
 def built_in(data: Mapping[str, Any]) -> bool:
     """Whether it is one of ours, which always reach the target."""
     name = data.get("name")
-    return isinstance(name, str) and (name in _BUILT_IN or name == "fluid")
+    return isinstance(name, str) and name in TAKEN
 
 
 def describe(data: Mapping[str, Any]) -> str:
@@ -352,8 +367,24 @@ def describe(data: Mapping[str, Any]) -> str:
 
 
 def as_step(step: Any) -> Step:
-    """A step as whatever a strategy of one's own yields: pairs of numbers, of any kind."""
-    return [(int(bin_), int(worker)) for bin_, worker in step]
+    """A step as whatever a strategy of one's own yields: pairs of whole numbers, of any kind; a bin that is named twice counts once.
+
+    >>> as_step([(np.int64(3), 1), (5, 0), (3, 1)])
+    [(3, 1), (5, 0)]
+    """
+    found: dict[int, int] = {}
+    for pair in step:
+        try:
+            bin_, worker = (operator.index(part) for part in pair)
+        except (TypeError, ValueError):
+            raise UpdateRefused(
+                f"the strategy yields {pair!r}: a step is a list of pairs (bin, worker) of whole numbers"
+            ) from None
+        if found.setdefault(bin_, worker) != worker:
+            raise UpdateRefused(
+                f"the strategy gives bin {bin_} to workers {found[bin_]} and {worker} in one step"
+            )
+    return list(found.items())
 
 
 def _step(bins: npt.NDArray[np.int64], target: Configuration) -> Step:

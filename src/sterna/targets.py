@@ -172,7 +172,7 @@ def explicit(assignment: Mapping[int, int] | Iterable[tuple[int, int]]) -> Targe
     seen: dict[int, int] = {}
     for pair in pairs:
         try:
-            bin_, worker = (operator.index(part) for part in pair)
+            bin_, worker = (operator.index(part) for part in pair if not isinstance(part, bool))
         except (TypeError, ValueError) as error:
             raise UpdateRefused(f"{pair!r} is not a pair (bin, worker) of whole numbers") from error
         if seen.setdefault(bin_, worker) != worker:

@@ -1,4 +1,4 @@
-"""What the comparison with the peers is made of; the peers themselves are in ``test_peers_run``."""
+"""What the comparison with the peers is made of; the peers themselves are in ``tests/cli/test_peers.py``."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from sterna.bench.feeder import Schedule
 from sterna.bench.peers import telling
 from sterna.bench.peers.flink_count import SAMPLE, Seen, Watcher, first_lines, latencies, statements
 from sterna.bench.peers.lap import back
+from sterna.bench.peers.on_spark import wrong
 from sterna.bench.source import Turns
 
 
@@ -31,6 +32,19 @@ def test_spark_knows_keys_and_how_often_they_come(spark, end):
     often = spark.range(64).select("id", keys.times(F.col("id"), end).alias("n")).collect()
     counted = Counter(row.key for row in found)
     assert {row.id: row.n for row in often} == {key: counted[key] for key in range(64)}
+
+
+@pytest.mark.parametrize(
+    ("change", "many"),
+    [([], 0), ([(1, 0)], 1), ([(1, 1)], 1), ([(9, 1)], 1), ([(None, 1)], 1), ([(2, 5), (9, 1)], 2)],
+)
+def test_a_key_in_two_places_or_from_nowhere_is_wrong(spark, change, many):
+    held = [(0, 2), (1, 1), (2, 1), (3, 1), *change]
+    assert wrong(spark.createDataFrame(held, "key long, n long"), Turns(4), 5) == many
+
+
+def test_a_key_that_is_missing_is_wrong(spark):
+    assert wrong(spark.createDataFrame([(0, 2), (1, 1)], "key long, n long"), Turns(4), 5) == 2
 
 
 def watched(path, lines):

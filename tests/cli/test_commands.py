@@ -67,7 +67,7 @@ def test_apply_status_history(twin, sterna):
     assert named["name"] in sterna("status").stdout
     twin.handle(named["name"]).wait()
     (one,) = read(sterna("history", "--format", "json"))
-    assert (one["status"], one["cause"], one["strategy"]["name"]) == ("done", "growth", "batched")
+    assert (one["status"], one["cause"], one["strategy"]["name"]) == ("done", "growth", "fluid")
     assert "growth" in sterna("history").stdout
 
 

@@ -29,7 +29,7 @@ def small(monkeypatch):
         throughput=Case(2**10, 0),
         rescale=(Case(2**10, 20),),
         course=SHORT,
-        memory="1g",
+        memory="2g",
     )
     monkeypatch.setattr(running, "QUICK", quick)
 

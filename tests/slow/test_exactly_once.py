@@ -14,6 +14,7 @@ import pytest
 
 from slow.killing import PATIENCE, Work, kill
 from sterna.engine.crash import POINTS
+from sterna.remote import Remote
 
 KILLS = int(os.environ.get("STERNA_KILLS", "50"))
 SEED = int(os.environ.get("STERNA_SEED", "1"))
@@ -44,6 +45,8 @@ def test_killed_again_and_again(tmp_path, say):
     calm.feed(work.files)
     assert calm.start(ALONE, moves=False).end(patience=3600) == 0
     assert work.output() == calm.output()
+    moved = [one for one in Remote(str(work.folder / "checkpoint")).history() if one["status"] == "done"]
+    assert sum(one["bins"] for one in moved) > KILLS, "hardly anything moved"
     assert sum(map(len, calm.output().values())) > 2 * work.files
 
 

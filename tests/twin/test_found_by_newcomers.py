@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import sys
 import time
+from datetime import datetime, timezone
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 from sterna import strategies
 from sterna.cli import app
 from sterna.control import DIRECTORY, Entry, event_time, new_name
-from sterna.errors import InvalidInput, UpdateRefused
+from sterna.errors import InvalidInput, StateError, UpdateRefused
 from sterna.state.store import Store
-from sterna.targets import rescale
-from twin.migrating import ROWS
+from sterna.targets import Target, rescale
+from twin.migrating import ROWS, moving, owners, put
 from twin.small import counts
 
 
@@ -140,3 +143,166 @@ def test_text_with_brackets_is_printed_as_it_is(twin):
     said = run("history", twin.store.uri)
     assert "[autoscaler] more load" in said
     assert "[/prod]" in said
+
+
+@pytest.mark.parametrize(
+    ("step", "words"),
+    [
+        ([(15, 2**40)], "worker 1099511627776, which does not exist"),
+        ([(2**70, 0)], "which does not exist: there are 16 bins"),
+        ([(-1, 0)], "moves bin -1, which does not exist"),
+        ([(15, 0), (3, 999)], "worker 999, which does not exist"),
+        ([(15.7, 0)], "pairs (bin, worker) of whole numbers"),
+        ([(15, 0), (15, 1)], "gives bin 15 to workers 0 and 1"),
+        (7, "raised TypeError"),
+    ],
+)
+def test_steps_that_make_no_sense_are_refused_wherever_they_come_from(twin, step, words):
+    @strategies.register("senseless")
+    def senseless(current, target, statistics):
+        yield step
+
+    with pytest.raises(UpdateRefused) as refused:
+        twin.migrate(rescale(1), senseless)
+    assert words in str(refused.value)
+    elsewhere = put(twin, strategy={"name": "senseless"}, target=rescale(1).to_json())
+    assert words in elsewhere.progress()["reason"]
+    twin.epoch(ROWS)
+    assert owners(twin) == [0] * 8 + [1] * 8
+
+
+def test_a_bin_that_is_named_twice_counts_once(twin):
+    @strategies.register("twice")
+    def twice(current, target, statistics):
+        for bin_ in np.flatnonzero(current.owners != target.owners):
+            yield [(bin_, target.owners[bin_])] * 2
+
+    @strategies.register("half")
+    def half(current, target, statistics):
+        yield [(bin_, 0) for bin_ in range(8, 12)] * 2
+
+    with pytest.raises(UpdateRefused, match="ends with 4 bins still to be moved"):
+        twin.migrate(rescale(1), half)
+    assert moving(twin, twice).wait()["bins"] == 8
+
+
+def test_one_entry_that_nobody_foresaw_is_refused_and_the_others_are_taken(twin, monkeypatch):
+    real = Target.resolve
+
+    def resolve(self, *arguments):
+        if self.workers == 5:
+            raise ZeroDivisionError("oops")
+        return real(self, *arguments)
+
+    monkeypatch.setattr(Target, "resolve", resolve)
+    bad = put(twin, target=rescale(5).to_json())
+    assert bad.progress()["reason"] == "ZeroDivisionError('oops')"
+    assert put(twin, target=rescale(1).to_json()).wait()["status"] == "done"
+
+
+def test_an_epoch_far_away_is_brought_by_data_alone(twin):
+    near = twin.handle(twin.migrate(rescale(1), at=60))
+    twin.epoch(ROWS)
+    assert twin.coordinator.wants_epoch()
+    near.cancel()
+    twin.epoch(ROWS)
+    twin.migrate(rescale(1), at=1000)
+    twin.epoch(ROWS)
+    assert not twin.coordinator.wants_epoch()
+    with pytest.raises(UpdateRefused, match="a time is written as"):
+        twin.migrate(rescale(1), at=20261201)
+
+
+def test_a_clock_that_is_set_back_refuses_nothing_that_was_accepted(start):
+    clock = itertools.count(1e9)
+    twin = start(counts(), bins=16, workers=2, clock=lambda: next(clock))
+    twin.epoch(ROWS)
+    handle = twin.handle(twin.migrate(rescale(1), at=datetime.fromtimestamp(1e9 + 500, timezone.utc)))
+    twin.epoch(ROWS)
+    clock = itertools.count(1e9 - 1000)
+    twin.epoch(ROWS)
+    assert handle.status == "waiting"
+    clock = itertools.count(1e9 + 600)
+    twin.epoch(ROWS)
+    assert handle.status == "done"
+
+
+def test_a_way_back_that_was_cancelled_can_be_taken_again(twin):
+    handle = moving(twin, strategies.fluid())
+    twin.epoch(ROWS)
+    handle.rollback()
+    twin.epoch(ROWS)
+    handle.cancel()
+    twin.epoch(ROWS)
+    assert handle.status == "cancelled"
+    handle.rollback()
+    assert handle.wait()["status"] == "rolled back"
+    assert owners(twin) == [0] * 8 + [1] * 8
+
+
+def test_what_took_over_another_leads_back_to_where_that_began(twin):
+    first = moving(twin, strategies.fluid())
+    twin.epoch(ROWS)
+    second = twin.handle(twin.migrate(rescale(3), strategies.fluid(), if_busy="merge"))
+    twin.epoch(ROWS)
+    assert first.status == "merged"
+    second.rollback()
+    assert second.wait()["status"] == "rolled back"
+    assert owners(twin) == [0] * 8 + [1] * 8
+
+
+def test_what_never_began_can_not_be_rolled_back(twin):
+    refused = put(twin, target={"kind": "explicit", "assignment": [[1, 99]]})
+    with pytest.raises(UpdateRefused, match="never began"):
+        refused.rollback()
+
+
+def test_an_entry_that_can_not_be_deleted_does_no_harm(twin, monkeypatch):
+    real = Store.delete
+
+    def delete(self, paths):
+        paths = list(paths)
+        if any(path.startswith(DIRECTORY) for path in paths):
+            raise StateError("can't delete")
+        real(self, paths)
+
+    monkeypatch.setattr(Store, "delete", delete)
+    assert twin.handle(twin.migrate(rescale(1))).wait()["status"] == "done"
+    back = twin.handle(twin.migrate(rescale(2)))
+    assert back.wait()["status"] == "done"
+    for _ in range(3):
+        twin.epoch(ROWS)
+    assert set(owners(twin)) == {0, 1}
+
+
+def test_a_long_wish_is_not_carried_along_with_every_epoch(start):
+    twin = start(counts(), bins=4096, workers=2)
+    twin.epoch(ROWS)
+    handle = moving(twin, strategies.batched(1000), dict.fromkeys(range(2048), 1))
+    wish = handle.progress()["target"]
+    assert (len(wish["assignment"]), wish["more"]) == (1000, 1048)
+    with pytest.raises(UpdateRefused, match="letters"):
+        twin.migrate(rescale(1), cause="x" * 20_000)
+
+
+@pytest.mark.parametrize("wrong", [strategies.fluid, 5])
+def test_what_is_no_strategy(twin, wrong):
+    with pytest.raises(InvalidInput, match=r"write sterna\."):
+        twin.migrate(rescale(1), wrong)
+
+
+def test_numbers_of_numpy_are_numbers(twin):
+    handle = twin.handle(twin.migrate(rescale(1), strategies.batched(np.int64(4)), at=np.int64(2)))
+    assert handle.wait()["steps"] == 2
+
+
+def test_the_command_line_tells_when_and_from_where_to_where(twin):
+    run("apply", twin.store.uri, "--workers", 1, "--at", "2099-01-01T00:00:00Z")
+    twin.epoch(ROWS)
+    assert "at 2099-01-01 00:00:00Z" in run("status", twin.store.uri)
+    assert "none of Sterna's strategies" in run(
+        "plan", twin.store.uri, "--workers", 1, "--strategy", "slow_own", code=1
+    )
+    assert "write paced:200ms" in run("apply", twin.store.uri, "--workers", 1, "--strategy", "paced", code=1)
+    moving(twin, strategies.fluid()).wait()
+    assert "counts: 8/8 of 16 bins → 16 of 16 bins" in run("history", twin.store.uri)

@@ -343,7 +343,10 @@ class Coordinator:
             mark = self._next_watermark(now)
             waiting = [Entry.from_json(entry) for entry in self.last.pending]
             return (
-                any(entry.wants_epoch(now, mark) and not self._queued(entry, now, mark) for entry in waiting)
+                any(
+                    entry.wants_epoch(self.last.epoch + 1, now, mark) and not self._queued(entry, now, mark)
+                    for entry in waiting
+                )
                 or any(one.status == RUNNING for one in self.last.migrations)
                 or any(name not in set(self.last.consumed) for name in self.control.names())
                 or frontiers.anything_due(mark, self.last.next_due)

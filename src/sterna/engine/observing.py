@@ -75,5 +75,7 @@ class Observer:
                 self._steps[key] = iter(strategy(current, migration.target[operator], known))
             step = next(self._steps[key], None)
             return None if step is None else strategies.as_step(step)
+        except UpdateRefused:
+            raise
         except (Exception, SystemExit) as error:
             raise UpdateRefused(f"the strategy raised {error!r}") from error

@@ -112,13 +112,14 @@ def q7(events: Frames) -> DataFrame:
     bids = events.bids.withWatermark("dateTime", NOW).select(
         "auction", "bidder", "price", F.window("dateTime", "60 seconds").alias("window")
     )
-    ranked = bids.groupBy("window").agg(
-        F.max("price").alias("price"), F.collect_list(F.struct("price", "auction", "bidder")).alias("all")
+    # By price first, so that no state holds all bids of a minute together.
+    alike = bids.groupBy("window", "price").agg(F.collect_list(F.struct("auction", "bidder")).alias("bids"))
+    highest = alike.groupBy("window").agg(
+        F.max("price").alias("price"), F.max_by("bids", "price").alias("bids")
     )
-    winners = F.expr("filter(all, one -> one.price = price)")
-    return ranked.select(F.col("window.start").alias("window"), F.explode(winners).alias("one")).select(
-        "window", "one.auction", "one.bidder", "one.price"
-    )
+    return highest.select(
+        F.col("window.start").alias("window"), "price", F.explode("bids").alias("one")
+    ).select("window", "one.auction", "one.bidder", "price")
 
 
 def q8(events: Frames) -> DataFrame:

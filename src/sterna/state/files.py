@@ -15,8 +15,9 @@ CPU time in one write, and 13 ms in pieces."""
 
 
 def temporary_name(path: str) -> str:
-    """A name beside a file that no other writer uses."""
-    return f"{path}.{uuid.uuid4().hex[:12]}.tmp"
+    """A name beside a file that no other writer uses; hidden, because Spark watches some of the directories."""
+    folder, name = os.path.split(path)
+    return os.path.join(folder, f".{name}.{uuid.uuid4().hex[:12]}.tmp")
 
 
 def write_local(path: str, data: Any, *, durable: bool = False) -> None:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 from sterna.bench.feeder import Schedule
 from sterna.bench.latency import Histogram, Timeline
+from sterna.bench.peers.lap import AFTER, BEFORE
 from sterna.bench.source import Turns
 
 if TYPE_CHECKING:
@@ -30,17 +31,47 @@ ROW = re.compile(rb"\+[IU]\[(\d+), (\d+), (\d+)\]")
 LOOK_SECONDS = 0.005
 
 
-OPTIONS = {
-    "pipeline.name": "count",
-    "table.exec.mini-batch.enabled": "true",
-    "table.exec.mini-batch.allow-latency": "200 ms",
-    "table.exec.mini-batch.size": "50000",
-    "table.optimizer.agg-phase-strategy": "TWO_PHASE",
-}
+@dataclass(frozen=True)
+class Tuning:
+    """What is set for one purpose.
+
+    Attributes:
+        slots: of the TaskManager; they share its memory, so no more than are used.
+        checkpoint: how often there is one.
+        look: how often the source looks for new files; each time it lists all there are.
+        wait: how long a mini-batch may be waited for.
+        batch: how many records it has at most.
+    """
+
+    slots: int
+    checkpoint: str
+    look: str
+    wait: str
+    batch: int
+
+    @property
+    def options(self) -> dict[str, str]:
+        """Of the job."""
+        return {
+            "pipeline.name": "count",
+            "pipeline.object-reuse": "true",
+            "table.exec.mini-batch.enabled": "true",
+            "table.exec.mini-batch.allow-latency": self.wait,
+            "table.exec.mini-batch.size": str(self.batch),
+            "table.optimizer.agg-phase-strategy": "TWO_PHASE",
+        }
 
 
-def statements(source: Path, keys: Turns, payload: int) -> list[str]:
-    """The job in SQL; the last statement starts it."""
+RACE = Tuning(BEFORE, "30 s", "1 s", "1 s", 500_000)
+"""For the most records a second: as Sterna, whose epochs are of about a second there."""
+LAP = Tuning(AFTER, "5 s", "50 ms", "200 ms", 50_000)
+"""For latency, and a rescale, which begins anew from the last checkpoint."""
+
+
+def statements(
+    source: Path, keys: Turns, payload: int, look: str = LAP.look, *, counted: bool = True
+) -> list[str]:
+    """The job in SQL; the last statement starts it. Where nothing is counted, the source and what makes records of it run alone."""
     pieces = [f"SHA512(CONCAT('{i}:', CAST(key AS STRING)))" for i in range(-(-payload // 128))]
     text = f"SUBSTRING(CONCAT({', '.join([*pieces, repr('')])}), 1, {payload})"
     # The arrays are made of columns: from constants Flink would make a stateful join on a single task.
@@ -51,7 +82,7 @@ def statements(source: Path, keys: Turns, payload: int) -> list[str]:
     )
     return [
         f"""CREATE TABLE ranges (first_record BIGINT, end_record BIGINT) WITH (
-              'connector' = 'filesystem', 'path' = '{source.as_uri()}', 'format' = 'csv', 'source.monitor-interval' = '20 ms')""",
+              'connector' = 'filesystem', 'path' = '{source.as_uri()}', 'format' = 'csv', 'source.monitor-interval' = '{look}')""",
         "CREATE TABLE seen (key BIGINT, n BIGINT, newest BIGINT) WITH ('connector' = 'print')",
         f"CREATE TABLE dropped (key BIGINT, n BIGINT{typed}) WITH ('connector' = 'blackhole')",
         f"""CREATE TEMPORARY VIEW records AS
@@ -59,7 +90,9 @@ def statements(source: Path, keys: Turns, payload: int) -> list[str]:
               FROM ranges CROSS JOIN UNNEST(ARRAY[{starts}]) AS x (begun) CROSS JOIN UNNEST(ARRAY[{records}]) AS y (record)""",  # noqa: S608 - our own words and numbers
         f"""CREATE TEMPORARY VIEW counts AS
               SELECT key, COUNT(*) AS n, MAX(record) AS newest{greatest} FROM records GROUP BY key""",  # noqa: S608 - as above
-        f"""EXECUTE STATEMENT SET BEGIN
+        f"""INSERT INTO seen SELECT key, CAST(1 AS BIGINT), record FROM records WHERE MOD(key, {SAMPLE}) = 0"""  # noqa: S608 - as above
+        if not counted
+        else f"""EXECUTE STATEMENT SET BEGIN
               INSERT INTO seen SELECT key, n, newest FROM counts WHERE MOD(key, {SAMPLE}) = 0;
               INSERT INTO dropped SELECT key, n{taken} FROM counts;
             END""",  # noqa: S608 - as above

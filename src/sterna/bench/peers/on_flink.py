@@ -16,9 +16,11 @@ from sterna.bench.openloop import Feeder
 from sterna.bench.peers.flink import Cluster, FlinkError
 from sterna.bench.peers.flink_count import (
     CHUNK,
-    OPTIONS,
+    LAP,
+    RACE,
     SAMPLE,
     Seen,
+    Tuning,
     Watcher,
     first_lines,
     latencies,
@@ -30,7 +32,8 @@ from sterna.bench.peers.lap import AFTER, BEFORE, Case, Course, Lap
 if TYPE_CHECKING:
     from sterna.bench.rig import Say
 
-FILE_RECORDS = 128 * CHUNK
+FILE_RECORDS = 1024 * CHUNK
+"""Few and large files: the source lists all of them whenever it looks."""
 MOST_RATE = 4_000_000
 """A backlog holds as much as nobody is through with in the time."""
 EVERY_SECONDS = 0.05
@@ -39,26 +42,52 @@ STEADY_WITHIN = 0.25
 
 
 class OnFlink:
-    """Flink, with an empty folder of its own for each lap."""
+    """Flink, with an empty folder of its own for each lap.
+
+    Attributes:
+        cores: how many processors its processes used while the most records a second were measured, each time.
+    """
 
     name = "flink"
 
     def __init__(self, home: Path, memory: str, say: Say) -> None:
         self._home, self._memory, self._say = home, memory, say
+        self.cores: list[dict[str, float]] = []
 
     def maximum_rate(self, folder: str, case: Case, course: Course) -> float:
         """Records a second that show in the outputs while there is a backlog."""
-        with self._filled(Path(folder), case) as (_, _, source, watcher):
-            backlog = int((course.warm + course.seconds) * MOST_RATE)
-            write(source, case.keys, case.keys + backlog - backlog % FILE_RECORDS)
+        with self._filled(Path(folder), case, RACE) as (cluster, _, source, watcher):
+            full = watcher.records
+            _backlog(source, case, course)
+            wait(lambda: watcher.records > full, LONGEST_SECONDS, "Flink did not find its input")
             time.sleep(course.warm)
-            first, began = watcher.records, time.monotonic()
+            used, first, began = cluster.cpu_seconds(), watcher.records, time.monotonic()
             time.sleep(course.seconds)
-            return SAMPLE * (watcher.records - first) / (time.monotonic() - began)
+            took = time.monotonic() - began
+            self.cores.append(
+                {name: round((total - used[name]) / took, 2) for name, total in cluster.cpu_seconds().items()}
+            )
+            self._say(f"{self.name}: processors used: {self.cores[-1]}")
+            return SAMPLE * (watcher.records - first) / took
+
+    def source_rate(self, folder: str, case: Case, course: Course) -> float:
+        """Records a second of the source alone, with what makes records of its lines: what it would be limited to."""
+        source = Path(folder) / "input"
+        source.mkdir(parents=True)
+        _backlog(source, case, course)
+        home = Path(folder) / "flink"
+        with Cluster(self._home, home, BEFORE, RACE.slots, self._memory, RACE.checkpoint) as cluster:
+            cluster.submit(RACE.options, statements(source, case.turns, 0, RACE.look, counted=False))
+            with Watcher(cluster.output) as watcher:
+                wait(lambda: bool(watcher.seen), LONGEST_SECONDS, "Flink's source gave nothing")
+                time.sleep(course.warm / 2)
+                first, began = len(watcher.seen), time.monotonic()
+                time.sleep(course.seconds / 3)
+                return SAMPLE * (len(watcher.seen) - first) / (time.monotonic() - began)
 
     def lap(self, folder: str, case: Case, course: Course, rate: float) -> Lap:
         """See ``lap``."""
-        with self._filled(Path(folder), case) as (cluster, job, source, watcher):
+        with self._filled(Path(folder), case, LAP) as (cluster, job, source, watcher):
             # A file holds whole chunks.
             every = max(1, round(rate * EVERY_SECONDS / CHUNK)) * CHUNK / rate
             schedule = Schedule(time.time() + 1.0, rate, case.keys, every)
@@ -92,14 +121,17 @@ class OnFlink:
             )
 
     @contextmanager
-    def _filled(self, folder: Path, case: Case) -> Iterator[tuple[Cluster, str, Path, Watcher]]:
+    def _filled(
+        self, folder: Path, case: Case, tuning: Tuning
+    ) -> Iterator[tuple[Cluster, str, Path, Watcher]]:
         """A cluster, its job, where its input goes, and its outputs; every key is once in its state."""
         source = folder / "input"
         source.mkdir(parents=True)
         write(source, 0, case.keys)
-        with Cluster(self._home, folder / "flink", BEFORE, AFTER, self._memory) as cluster:
+        home = folder / "flink"
+        with Cluster(self._home, home, BEFORE, tuning.slots, self._memory, tuning.checkpoint) as cluster:
             self._say(f"{self.name}: filling {case.keys:,} keys")
-            job = cluster.submit(OPTIONS, statements(source, case.turns, case.payload))
+            job = cluster.submit(tuning.options, statements(source, case.turns, case.payload, tuning.look))
             with Watcher(cluster.output) as watcher:
                 whole = -(-case.keys // SAMPLE)
                 wait(lambda: watcher.records >= whole, LONGEST_SECONDS, "Flink was not filled")
@@ -139,6 +171,12 @@ class _View:
                 return
             if one.newest >= self._schedule.first:
                 yield one
+
+
+def _backlog(source: Path, case: Case, course: Course) -> None:
+    """More records than anybody is through with in the time."""
+    records = int((course.warm + course.seconds) * MOST_RATE)
+    write(source, case.keys, case.keys + records - records % FILE_RECORDS)
 
 
 def write(source: Path, start: int, end: int) -> None:

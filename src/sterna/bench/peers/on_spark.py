@@ -66,7 +66,9 @@ class OnSpark:
             settings_folder=self._root,
         )
         phases = {phase["name"]: phase for phase in result["phases"]}
-        steps = result["notes"][f"rescale to {AFTER}"]
+        steps = result["notes"].get(f"rescale to {AFTER}")
+        if steps is None:
+            raise TimeoutError(f"{self.name} did not rescale in {course.limit:.0f} s")
         during = Histogram()
         for name in ("lead", "rescale"):
             during.merge(Histogram.from_json(phases[name]["histogram"]))
@@ -122,6 +124,11 @@ def _patient(action: Callable[[Run], None]) -> Callable[[Run], None]:
 
 
 def wrong(counts: DataFrame, keys: Turns, end: int) -> int:
-    """How many keys have not been counted as often as they are among the records below ``end``."""
-    right = counts.where(F.col("n") == keys.times(F.col("key"), end)).select("key").distinct().count()
-    return keys.count - right
+    """How many keys have not been counted as often as they are among the records below ``end``, exactly once; a key that is in two places, or should not be there, counts as wrong too."""
+    known = (F.col("key") >= 0) & (F.col("key") < keys.count)
+    right = F.coalesce(known & (F.col("n") == keys.times(F.col("key"), end)), F.lit(False))
+    each = counts.groupBy("key").agg(F.count(F.lit(1)).alias("rows"), F.bool_and(right).alias("right"))
+    found = each.agg(
+        F.count_if((F.col("rows") == 1) & F.col("right")).alias("right"), F.count(F.lit(1)).alias("keys")
+    ).collect()[0]
+    return keys.count - int(found["right"]) + max(0, int(found["keys"]) - keys.count)

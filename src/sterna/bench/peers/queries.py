@@ -13,7 +13,7 @@ import contextlib
 import json
 import statistics
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -77,10 +77,22 @@ QUICK = Size(each=5_000, epochs=3, warm=1, rate=5_000.0, in_flight=200)
 
 
 def compare(
-    spark: SparkSession, root: Path, names: Sequence[str], size: Size, rounds: int, say: Say
+    spark: SparkSession,
+    root: Path,
+    names: Sequence[str],
+    size: Size,
+    rounds: int,
+    say: Say,
+    fail: Callable[[str, Exception], None],
 ) -> list[dict[str, Any]]:
-    """A line for each query; both take so many turns."""
-    return [_compared(spark, root, name, size, rounds, say) for name in names]
+    """A line for each query; both take so many turns. A query that fails is told of, and costs only itself."""
+    out = []
+    for name in names:
+        try:
+            out.append(_compared(spark, root, name, size, rounds, say))
+        except Exception as error:  # noqa: BLE001 - as the docstring says
+            fail(f"queries, {name}", error)
+    return out
 
 
 def _compared(

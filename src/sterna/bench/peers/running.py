@@ -37,7 +37,6 @@ __all__ = ["FULL", "NAMES", "PARTS", "QUICK", "SYSTEMS", "Sizes", "run", "show"]
 
 PARTS = ("router", "queries", "throughput", "rescale")
 NAMES = tuple(QUERIES)
-FAILED = (TimeoutError, RuntimeError, flink.FlinkError, OSError)
 
 
 class Peer(Protocol):
@@ -171,20 +170,28 @@ class _Bench:
 
     def all(self, parts: Sequence[str], names: Sequence[str]) -> dict[str, Any]:
         found: dict[str, Any] = {}
-        if "router" in parts:
-            found["router"] = packed.measure(
-                self._spark, self._root, self._sizes.router, self.rounds, self._say
-            )
-        if "queries" in parts:
-            found["queries"] = queries.compare(
-                self._spark, self._root, names, self._sizes.queries, self.rounds, self._say
-            )
         peers = self._peers() if {"throughput", "rescale"} & set(parts) else []
-        if "throughput" in parts:
-            found["throughput"] = self._throughput(peers)
-        if "rescale" in parts:
-            found["rescale"] = self._rescale(peers)
+        sizes, rounds = self._sizes, self.rounds
+        ways: dict[str, Callable[[], Any]] = {
+            "router": lambda: packed.measure(self._spark, self._root, sizes.router, rounds, self._say),
+            "queries": lambda: queries.compare(
+                self._spark, self._root, names, sizes.queries, rounds, self._say, self._fail
+            ),
+            "throughput": lambda: self._throughput(peers),
+            "rescale": lambda: self._rescale(peers),
+        }
+        for part in PARTS:
+            if part in parts:
+                try:
+                    found[part] = ways[part]()
+                except Exception as error:  # noqa: BLE001 - as in _turns
+                    self._fail(part, error)
         return found
+
+    def _fail(self, what: str, error: Exception) -> None:
+        """Tells of a failure, which costs only itself."""
+        self.failures.append(f"{what}: {error!r}")
+        self._say(f"{what} failed: {error}")
 
     def _peers(self) -> list[Peer]:
         out: list[Peer] = []
@@ -204,9 +211,8 @@ class _Bench:
                 folder = self._root / f"{what}-{peer.name}-{number}"
                 try:
                     turn(peer, str(folder))
-                except FAILED as error:
-                    self.failures.append(f"{what}, round {number + 1}, {peer.name}: {error}")
-                    self._say(f"{peer.name} failed: {error}")
+                except Exception as error:  # noqa: BLE001 - whatever it is, hours of others' figures are not lost for it
+                    self._fail(f"{what}, round {number + 1}, {peer.name}", error)
                 finally:
                     shutil.rmtree(folder, ignore_errors=True)
 
@@ -218,7 +224,25 @@ class _Bench:
             self._say(f"{peer.name}: at most {rates[peer.name][-1]:,.0f} records a second")
 
         self._turns(peers, "throughput", turn)
-        return {"keys": case.keys, **_rates(rates)}
+        return {"keys": case.keys, **_rates(rates), **self._limits(peers, case)}
+
+    def _limits(self, peers: list[Peer], case: Case) -> dict[str, Any]:
+        """How much Flink's source alone gives, and how many processors Flink used: whether its rate is one of its own making."""
+        out: dict[str, Any] = {}
+        for peer in peers:
+            if isinstance(peer, OnFlink) and peer.cores:
+                out["flink_cores"] = list(peer.cores)
+                folder = self._root / "source"
+                try:
+                    rate = peer.source_rate(str(folder), case, self._sizes.course)
+                except Exception as error:  # noqa: BLE001 - as in _turns
+                    self._fail("throughput, Flink's source alone", error)
+                    continue
+                finally:
+                    shutil.rmtree(folder, ignore_errors=True)
+                out["flink_source_records_per_second"] = round(rate)
+                self._say(f"{peer.name}: its source alone gives {rate:,.0f} records a second")
+        return out
 
     def _rescale(self, peers: list[Peer]) -> dict[str, Any]:
         rate, ceilings = self._common_rate(peers)

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from sterna.bench.peers import flink, queries
-from sterna.bench.peers.flink_count import OPTIONS
+from sterna.bench.peers.flink_count import LAP, RACE
 from sterna.bench.peers.lap import AFTER, BEFORE
 from sterna.bench.systems import SPARK_STATE
 
@@ -90,10 +90,16 @@ def configuration(memory: str, bins: int) -> dict[str, Any]:
             "package": flink.PACKAGE,
             **{
                 key: value
-                for key, value in flink.settings(Path("/"), 0, BEFORE, AFTER, memory).items()
+                for key, value in flink.settings(Path("/"), 0, BEFORE, AFTER, memory, LAP.checkpoint).items()
                 if not key.endswith(("port", "address", "host", "dir", "dirs"))
             },
-            **OPTIONS,
+            "for a rescale": {**LAP.options, "source.monitor-interval": LAP.look},
+            "for the most records": {
+                **RACE.options,
+                "source.monitor-interval": RACE.look,
+                "taskmanager.numberOfTaskSlots": RACE.slots,
+                "execution.checkpointing.interval": RACE.checkpoint,
+            },
         },
     }
 
