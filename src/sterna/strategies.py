@@ -270,7 +270,13 @@ def paced(
     return Paced(order, gap, latency, bytes_per_epoch)
 
 
-FACTORIES: tuple[Any, ...] = (all_at_once, fluid, batched, matched, paced)
+_MADE_BY: dict[str, Any] = {
+    "all_at_once": all_at_once,
+    "fluid": fluid,
+    "batched": batched,
+    "matched": matched,
+    "paced": paced,
+}
 _BUILT_IN: dict[str, type[Ordered]] = {
     "all_at_once": AllAtOnce,
     "batched": Batched,
@@ -315,9 +321,9 @@ def to_json(strategy: Strategy) -> dict[str, Any]:
             return {"name": name}
     if not callable(strategy):
         raise InvalidInput(f"{strategy!r} is no strategy: write sterna.fluid(), sterna.batched(16) and so on")
-    for made in FACTORIES:
-        if strategy is made:
-            raise InvalidInput(f"sterna.{made.__name__} is not called: write sterna.{made.__name__}(…)")
+    for name, factory in _MADE_BY.items():
+        if strategy is factory:
+            raise InvalidInput(f"sterna.{name} is not called: write sterna.{name}(…)")
     raise InvalidInput(
         f"{strategy!r} has no name: decorate it with @sterna.strategies.register('name'), so that a restarted query finds it again"
     )
