@@ -1,18 +1,15 @@
 """What is known about the bins and the last epochs of an operator: what strategies and balancing decide by.
 
 Sizes come from the references of the last manifest: the bytes of a run are spread evenly over the hashes that its workers own of it. They are estimates: of a run
-whose larger part has been sent away, the rest counts as the whole until it is merged. Heat comes with the
-receipts: how many rows reached each cell of the hash space, a thousand cells at most, on a logarithmic scale, averaged over the last
-epochs. Costs are the durations of the last epochs, with and without moves. Everything here is pure but ``Heat``, which forgets when
-the driver ends and learns again in a few epochs.
+whose larger part has been sent away, the rest counts as the whole until it is merged. Heat and the heaviest keys come with the
+receipts (``sterna.heat``, ``sterna.keys``), averaged over the last epochs. Costs are the durations of the last epochs, with and without moves. Everything here is pure but
+``Heat``, which forgets when the driver ends and learns again in a few epochs.
 """
 
 from __future__ import annotations
 
-import base64
-import zlib
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,16 +17,26 @@ import numpy as np
 import numpy.typing as npt
 
 from sterna.configuration import HASHES, Configuration
+from sterna.heat import Heat, count_cells, decode_heat, encode_heat, parted, spread
+from sterna.keys import Keys
 from sterna.state.refs import RunRef
+
+__all__ = [
+    "EpochCost",
+    "Floats",
+    "Heat",
+    "Keys",
+    "Statistics",
+    "TableRefs",
+    "bin_bytes",
+    "count_cells",
+    "decode_heat",
+    "encode_heat",
+    "spread",
+]
 
 Floats = npt.NDArray[np.float64]
 TableRefs = Mapping[str, Sequence[RunRef]]
-
-CELL_BITS = 10
-"""Heat is counted in at most 2^CELL_BITS cells: it must fit into a receipt."""
-
-STEPS_AN_OCTAVE = 8
-FORGETTING = 0.2
 
 
 @dataclass(frozen=True)
@@ -58,11 +65,13 @@ class Statistics:
         bytes: for each bin, about how large its state is.
         rows: for each bin, about how many rows reach it in an epoch.
         recent: the last epochs, the newest last; it goes on growing while a strategy runs.
+        keys: the heaviest keys, and the rows that reach them in an epoch.
     """
 
     bytes: Floats
     rows: Floats
     recent: Sequence[EpochCost] = field(default_factory=list)
+    keys: Keys = field(default_factory=Keys.none)
 
     @classmethod
     def unknown(cls, bins: int) -> Statistics:
@@ -78,7 +87,8 @@ class Statistics:
         """The same for another number of bins."""
         if bins == len(self.bytes):
             return self
-        return Statistics(spread(self.bytes, bins), spread(self.rows, bins), self.recent)
+        rows = parted(self.rows, bins, self.keys)
+        return Statistics(spread(self.bytes, bins), rows, self.recent, self.keys)
 
 
 def bin_bytes(state: Mapping[int, TableRefs], configuration: Configuration) -> Floats:
@@ -133,58 +143,3 @@ class _Owned:
         bin_, rest = divmod(point, self._width)
         within = rest if bin_ < len(self.mask) and self.mask[bin_] else 0
         return int(self._before[min(bin_, len(self.mask))]) * self._width + within
-
-
-def count_cells(hashes: npt.NDArray[np.uint64], bits: int) -> npt.NDArray[np.int64]:
-    """How many hashes fall into each cell."""
-    cells = min(bits, CELL_BITS)
-    if cells == 0:
-        return np.array([len(hashes)])
-    return np.bincount((hashes >> np.uint64(64 - cells)).astype(np.int64), minlength=1 << cells)
-
-
-def encode_heat(counts: npt.NDArray[np.int64]) -> str:
-    """Counts as a short text: the logarithm of each, to a ninth, compressed."""
-    levels = np.round(np.log2(counts.astype(np.float64) + 1) * STEPS_AN_OCTAVE)
-    packed = zlib.compress(np.minimum(levels, 255).astype(np.uint8).tobytes(), 1)
-    return base64.b85encode(packed).decode()
-
-
-def decode_heat(text: str) -> Floats:
-    """The counts, about; ``ValueError`` if it is no such text."""
-    try:
-        levels = np.frombuffer(zlib.decompress(base64.b85decode(text)), np.uint8)
-    except zlib.error as error:
-        raise ValueError(f"this is no count of rows: {error}") from error
-    return np.asarray(np.exp2(levels / STEPS_AN_OCTAVE) - 1, np.float64)
-
-
-class Heat:
-    """The rows an epoch of each cell, averaged over the last epochs."""
-
-    def __init__(self) -> None:
-        self._cells: Floats | None = None
-
-    def learn(self, receipts: Iterable[Mapping[str, Any]]) -> None:
-        """Takes in the receipts of one operator and epoch."""
-        seen = [decode_heat(receipt["heat"]) for receipt in receipts if "heat" in receipt]
-        if not seen:
-            return
-        total = sum(spread(cells, max(len(one) for one in seen)) for cells in seen)
-        assert not isinstance(total, int)
-        if self._cells is None or len(self._cells) != len(total):
-            self._cells = total
-        else:
-            self._cells = (1 - FORGETTING) * self._cells + FORGETTING * total
-
-    def rows(self, bins: int) -> Floats:
-        """About how many rows an epoch each bin gets."""
-        return np.zeros(bins) if self._cells is None else spread(self._cells, bins)
-
-
-def spread(cells: Floats, bins: int) -> Floats:
-    """The same amounts over another number of bins, both powers of two."""
-    if bins >= len(cells):
-        factor = bins // len(cells)
-        return np.repeat(cells, factor) / factor
-    return np.asarray(cells.reshape(bins, -1).sum(axis=1))

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from sterna.configuration import HASHES, Configuration
+from sterna.configuration import HASHES, Configuration, bits_of
 from sterna.controllers import Sample, Standing, View, Worked
+from sterna.keys import Keys
 from sterna.state.refs import RunRef
 from sterna.statistics import EpochCost, encode_heat
 
@@ -13,18 +14,29 @@ NOW = 1_000_000.0
 SIZE = 1000
 
 
+def worked(load, owners, workers, cost, keys=None):
+    """What workers did with these rows by bin, at ``cost`` busy seconds for a row."""
+    owners = np.asarray(owners, np.int32)
+    by_worker = np.bincount(owners, load, workers)
+    return Worked(
+        tuple(int(one) for one in by_worker),
+        tuple(float(one * cost) for one in by_worker),
+        tuple(
+            encode_heat(np.where(owners == worker, np.asarray(load, np.int64), 0))
+            if by_worker[worker]
+            else None
+            for worker in range(workers)
+        ),
+        keys or Keys.none(),
+        hash(Configuration(bits_of(len(load)), workers, owners)),
+    )
+
+
 def sample(number, time, operators, *, rows=None, moved=0, ms=100.0):
-    """An epoch: for each operator (rows by bin, owners, workers, busy seconds for a row)."""
-    worked = {}
-    for name, (load, owners, workers, cost) in operators.items():
-        by_worker = np.bincount(owners, load, workers)
-        worked[name] = Worked(
-            tuple(int(one) for one in by_worker),
-            tuple(float(one * cost) for one in by_worker),
-            (encode_heat(np.asarray(load, np.int64)),),
-        )
+    """An epoch: for each operator (rows by bin, owners, workers, busy seconds for a row), and its heaviest keys if they matter."""
     came = int(sum(next(iter(operators.values()))[0])) if rows is None else rows
-    return Sample(EpochCost(number, ms, moved * SIZE, moved, came), time, worked)
+    did = {name: worked(*one) for name, one in operators.items()}
+    return Sample(EpochCost(number, ms, moved * SIZE, moved, came), time, did)
 
 
 def view(
@@ -37,6 +49,7 @@ def view(
     cost=1e-3,
     now=NOW,
     rows=None,
+    keys=None,
     **others,
 ):
     """A query with one operator, ``counts``, that got these rows by bin in each of its last epochs, the newest last."""
@@ -46,7 +59,7 @@ def view(
         here = Configuration(here.bits, workers, np.array(owners, np.int32))
     times = [now - period * (len(loads) - 1 - at) for at in range(len(loads))]
     samples = tuple(
-        sample(at, time, {"counts": (load, here.owners, workers, cost)}, rows=rows)
+        sample(at, time, {"counts": (load, here.owners, workers, cost, keys)}, rows=rows)
         for at, (time, load) in enumerate(zip(times, loads, strict=True))
     )
     standing = Standing("counts", here, tuple(one for one in samples if one.cost.rows), state(here, size))

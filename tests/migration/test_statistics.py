@@ -1,4 +1,4 @@
-"""Sizes, heat, balance, and distributions of durations."""
+"""Sizes, balance, and distributions of durations."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from sterna.configuration import Configuration, moves
+from sterna.keys import Keys
 from sterna.spread import Spread
 from sterna.state.refs import RunRef
-from sterna.statistics import Heat, Statistics, bin_bytes, count_cells, decode_heat, encode_heat, spread
+from sterna.statistics import Statistics, bin_bytes
 from sterna.targets import balance
 
 EDGES = st.lists(st.integers(0, 2**64), min_size=2, max_size=2, unique=True).map(sorted)
@@ -54,41 +55,6 @@ def test_a_run_that_was_parted_is_counted_once():
     assert sizes.tolist() == pytest.approx([50, 50])
 
 
-@given(st.lists(st.integers(0, 10**9), min_size=1, max_size=64))
-def test_heat_survives_a_receipt_to_a_tenth(counts):
-    back = decode_heat(encode_heat(np.array(counts)))
-    assert back.tolist() == pytest.approx(counts, rel=0.1, abs=0.2)
-
-
-def test_heat_fits_into_a_receipt():
-    random = np.random.default_rng(1)
-    text = encode_heat(count_cells(random.integers(0, 2**64, 10**6, np.uint64), 20))
-    assert len(text) < 2000
-
-
-def test_no_text_of_heat():
-    with pytest.raises(ValueError, match="no count"):
-        decode_heat("00000000")
-
-
-def test_heat_is_an_average_and_follows_the_number_of_bins():
-    heat = Heat()
-    assert heat.rows(4).tolist() == [0, 0, 0, 0]
-    heat.learn([{"heat": encode_heat(np.array([8, 0]))}, {"heat": encode_heat(np.array([0, 16]))}, {}])
-    assert heat.rows(4).tolist() == pytest.approx([4, 4, 8, 8], rel=0.1)
-    assert heat.rows(1).tolist() == pytest.approx([24], rel=0.1)
-    for _ in range(40):
-        heat.learn([{"heat": encode_heat(np.array([0, 32]))}])
-    assert heat.rows(2).tolist() == pytest.approx([0, 32], rel=0.1, abs=0.5)
-    heat.learn([])
-    assert heat.rows(2)[1] > 0
-
-
-@given(st.lists(st.floats(0, 1e6), min_size=16, max_size=16), st.integers(0, 8))
-def test_spreading_keeps_the_sum(cells, bits):
-    assert spread(np.array(cells), 1 << bits).sum() == pytest.approx(sum(cells))
-
-
 @given(
     st.integers(1, 8),
     st.lists(st.floats(0, 1000), min_size=64, max_size=64),
@@ -128,3 +94,12 @@ def test_percentiles_are_right_to_two_percent_and_never_too_good(durations, perc
 def test_no_durations():
     assert Spread().percentile(50) is None
     assert Spread().summary() == {"epochs": 0}
+
+
+def test_with_more_bins_a_heavy_key_stays_in_one_of_them():
+    keys = Keys(np.array([5 << 61], np.uint64), np.array([60.0]), 0.0, 100.0)  # in the sixth of eight bins
+    known = Statistics(np.full(4, 8.0), np.array([10.0, 10, 70, 10]), [], keys).at(8)
+    assert known.rows.tolist() == [5, 5, 5, 5, 5, 65, 5, 5]
+    assert known.bytes.tolist() == [4.0] * 8
+    assert known.keys is keys
+    assert known.at(2).rows.tolist() == [20, 80]

@@ -8,9 +8,10 @@ from __future__ import annotations
 from sterna.controllers.autoscaler import autoscaler, predicted
 from sterna.controllers.balancer import balancer
 from sterna.controllers.follower import follower
+from sterna.controllers.sample import Sample, Worked
 from sterna.controllers.schedule import schedule
 from sterna.controllers.verdict import Said, Verdict, advice_only
-from sterna.controllers.view import Sample, Standing, View, Worked
+from sterna.controllers.view import Standing, View
 
 __all__ = [
     "Said",

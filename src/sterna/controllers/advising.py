@@ -6,8 +6,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from sterna import strategies
+from sterna.controllers.sample import Sample
 from sterna.controllers.verdict import Controller, Verdict, name_of
-from sterna.controllers.view import Sample, View
+from sterna.controllers.view import View
 from sterna.remote import Remote
 from sterna.targets import as_target
 

@@ -15,7 +15,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sterna.controllers.view import Sample
+from sterna.controllers.sample import Sample
 
 
 @dataclass(frozen=True)

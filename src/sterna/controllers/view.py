@@ -1,86 +1,27 @@
 """What a controller sees of a query: the last epochs, the operators as they are now, and the time. Immutable.
 
-Everything comes from manifests and from the history, so that the driver and another process that reads the checkpoint see the same. A *sample* is what the
-manifest of one epoch tells: its rows, its duration, and for each operator how many rows reached each worker and each part of the hash space, and how
-long each worker was busy. Loads are always counted as if the bins had been where they are now: a move leaves no stale imbalance behind.
+Everything comes from manifests (``sample``) and from the history, so that the driver and another process that reads the checkpoint see the same. The load of a worker is the rows that reached it, as
+counted. Where bins have moved since, it is worked out from the rows of the bins as if these had been where they are now: a move leaves no stale imbalance behind.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, reduce
 from itertools import pairwise
 from types import MappingProxyType
 
 import numpy as np
 
 from sterna.configuration import Configuration
+from sterna.controllers.sample import Sample, Worked
 from sterna.controllers.verdict import Said
+from sterna.keys import Keys
 from sterna.migration import Migration
 from sterna.rehearsal import prices
 from sterna.state.manifest import Manifest
-from sterna.statistics import EpochCost, Floats, Heat, Statistics, TableRefs, bin_bytes
-
-
-@dataclass(frozen=True)
-class Worked:
-    """What the workers of one operator did in one epoch.
-
-    Attributes:
-        rows: how many rows reached each worker.
-        busy: for how many seconds each worker was working on them.
-        heat: where in the hash space the rows were, as receipts tell it.
-    """
-
-    rows: tuple[int, ...]
-    busy: tuple[float, ...]
-    heat: tuple[str, ...] = ()
-
-    def by_bin(self, bins: int) -> Floats:
-        """About how many rows each bin got."""
-        heat = Heat()
-        heat.learn({"heat": text} for text in self.heat)
-        return heat.rows(bins)
-
-
-@dataclass(frozen=True)
-class Sample:
-    """One committed epoch.
-
-    Attributes:
-        cost: its number, its duration, the rows of its sources, what moved in it.
-        time: when it ended, by the driver's clock.
-        operators: what the workers of each operator did.
-        incarnation: in which start of the query it was.
-    """
-
-    cost: EpochCost
-    time: float
-    operators: Mapping[str, Worked]
-    incarnation: int = 0
-
-    @classmethod
-    def of(cls, manifest: Manifest) -> Sample | None:
-        """What a manifest tells; ``None`` if it is that of no epoch."""
-        facts = manifest.facts
-        cost = EpochCost.of(manifest.epoch, facts)
-        if cost is None:
-            return None
-        operators = {}
-        for name, configuration in manifest.configurations.items():
-            told = [facts["workers"][f"{name}/{worker}"] for worker in range(configuration.workers)]
-            operators[name] = Worked(
-                tuple(rows for rows, *_ in told),
-                tuple(sum(ms) / 1e3 for *_, ms in told),
-                tuple(facts["heat"].get(name, ())),
-            )
-        return cls(cost, facts["time"], MappingProxyType(operators), manifest.incarnation)
-
-    @property
-    def workers(self) -> dict[str, int]:
-        """How many workers each operator had."""
-        return {name: len(one.rows) for name, one in self.operators.items()}
+from sterna.statistics import EpochCost, Floats, Statistics, TableRefs, bin_bytes
 
 
 @dataclass(frozen=True)
@@ -110,19 +51,37 @@ class Standing:
         """What its workers did in the last epochs in which rows reached it, the newest last."""
         return tuple(sample.operators[self.name] for sample in self.samples[-epochs:])
 
+    @cached_property
+    def _placed(self) -> int:
+        return hash(self.configuration)
+
+    def moved_since(self, epoch: Worked) -> bool:
+        """Whether bins were elsewhere in an epoch than they are now."""
+        return epoch.placed != self._placed
+
     def rows(self, epochs: int) -> Floats:
         """About how many rows each bin gets in an epoch: the mean of the last ones."""
-        seen = self.last(epochs)
-        total = np.zeros(self.configuration.bins)
+        here, seen = self.configuration, self.last(epochs)
+        total = np.zeros(here.bins)
         for one in seen:
-            total += one.by_bin(self.configuration.bins)
+            total += one.by_bin(here.bins, None if self.moved_since(one) else here.owners)
         return total / max(len(seen), 1)
 
+    def keys(self, epochs: int) -> Keys:
+        """The heaviest keys and the rows that they get in an epoch: the mean of the last ones."""
+        seen = self.last(epochs)
+        total = reduce(Keys.after, (one.keys for one in seen), Keys.none())
+        return total.scaled(1 / max(len(seen), 1))
+
     def loads(self, epochs: int) -> list[Floats]:
-        """For each of the last epochs the rows that each worker would get as bins are now."""
+        """For each of the last epochs the rows that each worker got; where bins have moved since, about how many it would have got as they are now."""
+        return [self._load(one) for one in self.last(epochs)]
+
+    def _load(self, epoch: Worked) -> Floats:
         here = self.configuration
-        rows = [one.by_bin(here.bins) for one in self.last(epochs)]
-        return [np.asarray(np.bincount(here.owners, one, here.workers), np.float64) for one in rows]
+        if not self.moved_since(epoch):
+            return np.array(epoch.rows, np.float64)
+        return np.asarray(np.bincount(here.owners, epoch.by_bin(here.bins), here.workers), np.float64)
 
 
 @dataclass(frozen=True)

@@ -31,6 +31,8 @@ from sterna.engine.messages import Message, json_body
 from sterna.engine.plans import Change, TableRefs
 from sterna.engine.route import merge_stats, split
 from sterna.engine.where import executor
+from sterna.heat import count_cells, encode_heat
+from sterna.keys import heaviest
 from sterna.operators.base import (
     LATER,
     ORIGIN,
@@ -46,7 +48,6 @@ from sterna.state.compaction import DEPTH, compact
 from sterna.state.refs import EPOCH_AGES, RunRef, coalesce, drop, to_changes
 from sterna.state.runs import RunCache
 from sterna.state.tables import Table, TableSpec
-from sterna.statistics import count_cells, encode_heat
 
 COMPACT_ROWS = 1 << 16
 PIECE = 3
@@ -224,8 +225,9 @@ class _Apply:
         reached = [rows.hashes for rows in (*inputs, combined) if rows is not None and rows.count]
         self.counts["rows"] = sum(len(hashes) for hashes in reached)
         if reached:
-            cells = count_cells(reached[0] if len(reached) == 1 else np.concatenate(reached), here.bits)
-            self.counts["heat"] = encode_heat(cells)
+            hashes = reached[0] if len(reached) == 1 else np.concatenate(reached)
+            self.counts["heat"] = encode_heat(count_cells(hashes, here.bits))
+            self.counts["heavy"] = heaviest(hashes).to_json()
         output = self.operator.apply(epoch)
         self.origins = epoch.origins
         self.counts.update(epoch.counters)

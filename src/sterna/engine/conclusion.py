@@ -11,6 +11,7 @@ from sterna.engine.decision import Decision
 from sterna.engine.plans import OperatorPlan
 from sterna.engine.receipts import Receipts
 from sterna.engine.route import merge_stats
+from sterna.keys import heaviest_of
 from sterna.migration import changed, committed, moving, settled
 from sterna.state.manifest import Manifest
 from sterna.state.refs import from_changes
@@ -91,7 +92,10 @@ def conclude(
             "combined": routed["combined"],
             "executors": routed["executors"],
             "heat": {
-                name: [r["heat"] for (index, _), r in receipts.items() if index == at and "heat" in r]
+                name: [r.get("heat") for r in ordered if r["operator"] == at] for at, name in enumerate(names)
+            },
+            "heavy": {
+                name: heaviest_of(r.get("heavy") for r in ordered if r["operator"] == at).to_json()
                 for at, name in enumerate(names)
             },
             "out": sum(r.get("out", 0) for (index, _), r in receipts.items() if index == len(names) - 1),

@@ -54,6 +54,7 @@ class Observer:
             bin_bytes(manifest.state.get(operator, {}), configuration),
             self._heat[operator].rows(configuration.bins),
             self.recent,
+            self._heat[operator].keys,
         )
 
     def replayed(self) -> None:
