@@ -1,27 +1,29 @@
 """The balancer: about as many rows for every worker, where the load of bins drifts.
 
 In: a view. Out: a target of the bins that should change hands, or why not. It waits until a worker has clearly more than its share in several epochs in a row
-(hysteresis: it levels to less than what makes it act), lets a while pass after every move (cool-down), and does not move bytes that do not
+(hysteresis: it levels to less than what makes it act), lets a while pass after every move (cool-down), longer after one that did not bring what was promised, and does not move bytes that do not
 pay. Pure.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from sterna.configuration import Configuration
 from sterna.controllers import options
+from sterna.controllers.chance import likely
+from sterna.controllers.hot import hottest
+from sterna.controllers.plans import Planner, least_moved, placed
+from sterna.controllers.promise import Failure, failed
 from sterna.controllers.verdict import Verdict
 from sterna.controllers.view import Standing, View
 from sterna.controllers.worth import bill, too_dear
 from sterna.errors import InvalidInput, check_whole
 from sterna.readable import duration
-from sterna.statistics import Floats
 from sterna.strategies import Strategy
 from sterna.targets import explicit
 
@@ -31,33 +33,8 @@ CHANCE = 3.0
 HELPS = 0.05
 """By how much of the mean the fullest worker must get less; otherwise no plan helps."""
 
-Owners = npt.NDArray[np.int32]
-
-
-class Plan(Protocol):
-    """A plan: for each bin its worker."""
-
-    @property
-    def assignment(self) -> Any:
-        """The owners of the bins."""
-
-
-Planner = Callable[[Owners, Floats, Floats, int, float], Plan]
-
-
-def least_moved(assignment: Owners, sizes: Floats, loads: Floats, workers: int, tau: float) -> Plan:
-    """The least state moved for this balance (``planning.general``), or for the most even one there is.
-
-    >>> least_moved(np.zeros(4, np.int32), np.ones(4), np.array([3.0, 1, 1, 1]), 2, 0.1).assignment.tolist()
-    [1, 0, 0, 0]
-    """
-    from sterna import planning  # noqa: PLC0415 - SciPy takes a while to load, and most queries never ask for a plan
-
-    owners = assignment.astype(np.int64)
-    try:
-        return planning.general(owners, sizes, loads, workers, tau, seconds=0)
-    except planning.Unbalanceable:
-        return planning.general(owners, sizes, loads, workers, "least", seconds=0)
+DOUBLINGS = 6
+"""How many times the cool-down doubles, at most, while plans fail."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +42,7 @@ class Balancer:
     """See ``balancer``."""
 
     above: float = 1.2
-    tau: float = 0.1
+    tau: float | str = 0.1
     epochs: int = 3
     cool_down: float = 30.0
     pays_back: float = 300.0
@@ -98,10 +75,14 @@ class Balancer:
         if total[fullest] - mean <= CHANCE * np.sqrt(mean):
             return Verdict(f"{name}: {mean:,.0f} rows for a worker are too few to tell load from chance")
         said = f"{name}: worker {fullest} has {_times(total[fullest] / mean)} the mean load"
+        failure = failed(view, standing, self.epochs)
+        rest = self.cool_down * 2 ** min(0 if failure is None else failure.plans, DOUBLINGS)
+        if failure is not None and not failure.told:
+            return _disappointed(said, failure, rest, name)
         waited = view.quiet(name)
-        if waited < self.cool_down:
-            return Verdict(f"{said}; {duration(self.cool_down - waited)} of the cool-down are left")
-        return self._planned(view, standing, said)
+        if waited < rest:
+            return Verdict(f"{said}; {duration(rest - waited)} of the cool-down are left")
+        return self._planned(view, standing, said, 0 if failure is None else failure.plans)
 
     def _too_early(self, view: View, standing: Standing) -> str | None:
         """Why nothing can be said of an operator; ``None`` if something can."""
@@ -114,55 +95,56 @@ class Balancer:
             return f"got rows in {seen} epochs so far, and {self.epochs} are needed"
         return None
 
-    def _planned(self, view: View, standing: Standing, said: str) -> Verdict:
-        here, rows = standing.configuration, standing.rows(self.epochs)
-        plan = self.plan(here.owners, standing.bytes, rows, here.workers, self.tau)
-        wanted = Configuration(here.bits, here.workers, self._owners(plan, here))
+    def _planned(self, view: View, standing: Standing, said: str, failures: int) -> Verdict:
+        """What a plan makes of it; ``failures`` plans in a row have failed before."""
+        here, keys = standing.configuration, standing.keys(self.epochs)
+        rows = likely(standing.rows(self.epochs), self.epochs, keys, here)
         before = np.bincount(here.owners, rows, here.workers)
-        after = np.bincount(wanted.owners, rows, here.workers)
-        facts = {
-            "before": round(float(before.max() / before.mean()), 3),
-            "after": round(float(after.max() / after.mean()), 3),
-        }
-        if before.max() - after.max() < HELPS * before.mean():
-            why = f"{said}, and no plan helps{_too_hot(rows, before.mean())}"
+        hot = hottest(rows, keys, here, self.tau)
+        facts: dict[str, Any] = {"before": _ratio(before), **({} if hot is None else hot.facts)}
+        told = "" if hot is None else hot.words
+        try:
+            plan = self.plan(here.owners, standing.bytes, rows, here.workers, self.tau)
+        except InvalidInput as error:
+            why = _and(f"{said}, and there is no plan: {error}", ";", told)
             return Verdict(why, operator=standing.name, declined=True, facts=facts)
-        away = np.flatnonzero(here.owners != wanted.owners)
+        wanted = placed(plan, here)
+        after = np.bincount(wanted.owners, rows, here.workers)
+        facts = {**facts, "after": _ratio(after), **({"failed": failures} if failures else {})}
+        if before.max() - after.max() < HELPS * before.mean():
+            why = _and(f"{said}, and no plan helps", ":", told)
+            return Verdict(why, operator=standing.name, declined=True, facts=facts)
         cost = bill(view, {standing.name: wanted})
         slowest = float(np.mean([max(one.busy) for one in standing.last(self.epochs)])) * 1e3
         gained = slowest * float(1 - after.max() / before.max())
         dear = too_dear(view, cost, gained, self.pays_back)
         if dear is not None:
             return Verdict(f"{said}; {dear}", operator=standing.name, declined=True, facts=facts)
-        return Verdict(
-            f"{said}; with {cost.bins} bins moved it is {_times(facts['after'])}",
-            explicit(zip(away.tolist(), wanted.owners[away].tolist(), strict=True)),
-            self.strategy,
-            standing.name,
-            facts=facts,
-        )
-
-    def _owners(self, plan: Plan, here: Configuration) -> Owners:
-        """The plan's owners, checked: it may be somebody's own."""
-        owners = np.asarray(getattr(plan, "assignment", None))
-        if owners.shape != (here.bins,) or not np.issubdtype(owners.dtype, np.integer):
-            raise InvalidInput(
-                f"plan must return something with an assignment of {here.bins} whole numbers, not {plan!r}"
-            )
-        if owners.min() < 0 or owners.max() >= here.workers:
-            raise InvalidInput(
-                f"plan uses worker {int(owners.max() if owners.max() >= here.workers else owners.min())}, "
-                f"and there are {here.workers} workers, numbered from 0"
-            )
-        return owners.astype(np.int32)
+        why = f"{said}; with {cost.bins} bins moved it is {_times(facts['after'])}"
+        return Verdict(_and(why, ":", told), _target(here, wanted), self.strategy, standing.name, facts=facts)
 
 
-def _too_hot(rows: Floats, mean: float) -> str:
-    hottest = int(np.argmax(rows))
-    if rows[hottest] <= mean:
-        return ""
-    share = _times(rows[hottest] / mean)
-    return f": bin {hottest} alone has {share} the mean of a worker; more bins may part it"
+def _target(here: Configuration, wanted: Configuration) -> Any:
+    away = np.flatnonzero(here.owners != wanted.owners)
+    return explicit(zip(away.tolist(), wanted.owners[away].tolist(), strict=True))
+
+
+def _disappointed(said: str, failure: Failure, rest: float, operator: str) -> Verdict:
+    facts = {
+        "promised": round(failure.promised, 3),
+        "came": round(failure.came, 3),
+        "failed": failure.plans,
+    }
+    why = f"{said}; {failure}. The next plan waits for {duration(rest)}"
+    return Verdict(why, operator=operator, declined=True, facts=facts)
+
+
+def _and(text: str, mark: str, more: str) -> str:
+    return f"{text}{mark} {more}" if more else text
+
+
+def _ratio(loads: npt.NDArray[Any]) -> float:
+    return round(float(loads.max() / loads.mean()), 3)
 
 
 def _times(ratio: float) -> str:
@@ -172,7 +154,7 @@ def _times(ratio: float) -> str:
 def balancer(
     *,
     above: float = 1.2,
-    tau: float = 0.1,
+    tau: float | str = 0.1,
     epochs: int = 3,
     cool_down: str | float = "30 seconds",
     pays_back: str | float = "5 minutes",
@@ -185,27 +167,31 @@ def balancer(
 
     Args:
         above: it acts when the fullest worker has more than so many times the mean.
-        tau: to what share above the mean a plan should level; less than ``above`` - 1, so that it does not act again at once.
+        tau: to what share above the mean a plan should level; less than ``above`` - 1, so that it does not act again at once. ``"least"``: as even as can be.
         epochs: in how many epochs in a row that must have been so.
-        cool_down: how long it waits after a migration of the operator, and after its own last word.
+        cool_down: how long it waits after a migration of the operator, and after its own last word; twice as long for each plan in a row that did not bring what it had promised.
         pays_back: within how long the time that epochs gain must make up for the time that moving takes.
         plan: what to move: a function of (assignment, sizes, loads, workers, tau) that returns something with an ``assignment``; by default the least
-            state, as ``sterna.planning.general`` finds it.
+            state, as ``sterna.planning.general`` finds it. If it raises ``InvalidInput`` there is no plan, and the history tells why.
         strategy: how to move; all at once by default.
         operator: the operator to balance; all of them by default, one at a time.
         name: what it is called in the history.
     """
-    least = options.number("tau", tau, -1e-12)
-    if options.number("above", above, 1.0) <= 1 + least:
-        raise InvalidInput(f"above={above} must be more than 1 + tau={1 + tau}: it would never come to rest")
+    evenest = isinstance(tau, str) and tau == "least"
+    extra = "least" if evenest else options.number("tau", tau, or_else=", or 'least'")
+    most = options.number("above", above, above=1)
+    if not isinstance(extra, str) and most <= 1 + extra:
+        raise InvalidInput(
+            f"above={above} must be more than 1 + tau={1 + extra:g}: it would never come to rest"
+        )
     check_whole("epochs", epochs, 1)
     if plan is not None and not callable(plan):
         raise InvalidInput(
             f"plan must be a function of (assignment, sizes, loads, workers, tau), not {plan!r}"
         )
     return Balancer(
-        above,
-        tau,
+        most,
+        extra,
         epochs,
         options.span("cool_down", cool_down),
         options.span("pays_back", pays_back),

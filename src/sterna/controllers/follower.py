@@ -82,7 +82,7 @@ def follower(
     if low > high:
         raise InvalidInput(f"least={least} is more than most={most}")
     return Follower(
-        options.number("workers_a_core", workers_a_core, 0),
+        options.number("workers_a_core", workers_a_core, above=0),
         low,
         high,
         options.span("settle", settle),

@@ -4,27 +4,46 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
+from numbers import Real
 from typing import Any
 
 from sterna import strategies
 from sterna.configuration import check_workers
-from sterna.controllers.verdict import Controller, name_of
+from sterna.controllers.verdict import Controller, is_controller, name_of
 from sterna.durations import seconds
 from sterna.errors import InvalidInput
 from sterna.strategies import Strategy
 
 
-def number(option: str, value: Any, above: float, most: float = math.inf) -> float:
-    """A number greater than ``above`` and not greater than ``most``.
+def number(
+    option: str,
+    value: Any,
+    *,
+    least: float = 0.0,
+    above: float | None = None,
+    most: float = math.inf,
+    or_else: str = "",
+) -> float:
+    """A number within limits, of Python or NumPy; ``InvalidInput`` names the option and the limits.
 
-    >>> number("utilisation", 0.7, 0, 1)
+    Args:
+        option: what it is for.
+        value: what was given.
+        least: it must be no less than this.
+        above: it must be greater than this; then ``least`` does not count.
+        most: it must be no greater than this.
+        or_else: what else would be right, for the message.
+
+    >>> number("utilisation", 0.7, above=0, most=1)
     0.7
     """
-    fits = isinstance(value, int | float) and not isinstance(value, bool) and above < value <= most
-    if not fits or not math.isfinite(value):
-        limit = f"a number above {above:g}" + ("" if most == math.inf else f" and up to {most:g}")
-        raise InvalidInput(f"{option} must be {limit}, not {value!r}")
-    return float(value)
+    given = math.nan if isinstance(value, bool) or not isinstance(value, Real) else float(value)
+    enough = given >= least if above is None else given > above
+    if not (math.isfinite(given) and enough and given <= most):
+        limits = f"from {least:g} on" if above is None else f"above {above:g}"
+        limits += "" if most == math.inf else f" and up to {most:g}"
+        raise InvalidInput(f"{option} must be a number {limits}{or_else}, not {value!r}")
+    return given
 
 
 def workers(option: str, value: Any) -> int:
@@ -42,7 +61,7 @@ def span(option: str, value: Any) -> float:
     120.0
     """
     try:
-        return seconds(value)
+        return seconds(value if isinstance(value, bool) or not isinstance(value, Real) else float(value))
     except InvalidInput as error:
         raise InvalidInput(f"{option}: {error}") from error
 
@@ -73,7 +92,7 @@ def checked(controllers: Any, operators: Iterable[str]) -> list[Controller]:
     found, known = list(controllers), sorted(operators)
     names: set[str] = set()
     for one in found:
-        if not callable(one) or isinstance(one, type):
+        if not is_controller(one):
             raise InvalidInput(f"{one!r} in controllers is not a controller: a function of a view")
         called, operator = name_of(one), getattr(one, "operator", None)
         if called in names:

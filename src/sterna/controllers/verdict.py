@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from sterna.errors import InvalidInput
 from sterna.strategies import Strategy
 from sterna.targets import Wish
 
@@ -98,8 +99,15 @@ class AdviceOnly:
 
 
 def advice_only(controller: Controller) -> AdviceOnly:
-    """The same controller in advice-only mode: what it would do is written to the history, and nothing moves."""
+    """The same controller in advice-only mode: what it would do is written to the history, and nothing moves. ``InvalidInput`` if it is no controller."""
+    if not is_controller(controller):
+        raise InvalidInput(f"{controller!r} in advice_only is not a controller: a function of a view")
     return AdviceOnly(controller)
+
+
+def is_controller(one: Any) -> bool:
+    """Whether it can be asked."""
+    return callable(one) and not isinstance(one, type)
 
 
 def name_of(controller: Any) -> str:
