@@ -212,9 +212,10 @@ def test_a_rate_is_the_rows_of_the_time(epochs, seconds, until):
         ({"most": "many"}, "most: the number of workers"),
         ({"most": 3, "least": 4}, "least=4 is more than most=3"),
         ({"most": 3, "utilisation": 1.5}, "utilisation must be"),
-        ({"most": 3, "utilisation": 0}, "utilisation must be"),
+        ({"most": 3, "utilisation": 0}, "utilisation must be a number above 0 and up to 1, not 0"),
         ({"most": 3, "utilisation": float("nan")}, "utilisation must be"),
         ({"most": 3, "tolerance": 1}, "tolerance must be"),
+        ({"most": 3, "tolerance": -0.1}, "tolerance must be a number from 0 on and up to 0.9, not -0.1"),
         ({"most": 3, "window": 0}, "window must be"),
         ({"most": 3, "catch_up": "never"}, "catch_up: 'never'"),
         ({"most": 3, "cool_down": None}, "cool_down: None"),
@@ -232,3 +233,11 @@ def test_wrong_options_of_a_forecast():
         predicted(5, ahead=0, most=3)
     with pytest.raises(InvalidInput, match="ahead: 'soon'"):
         predicted(lambda _: 5, ahead="soon", most=3)
+
+
+def test_numbers_of_numpy_are_numbers():
+    made = autoscaler(
+        most=np.int64(3), utilisation=np.float32(0.5), tolerance=np.float64(0), window=np.int32(20)
+    )
+    assert (made.most, made.utilisation, made.tolerance, made.window) == (3, 0.5, 0.0, 20.0)
+    assert wanted(predicted(lambda _: np.float32(1000), ahead=0, most=50)(loaded(250))) == 15

@@ -22,9 +22,9 @@ SECONDS, BUSY = 10, 0.02
 """An epoch every so many seconds; a row keeps a worker busy for so long."""
 
 
-def run(path, rates, scaler, noise=0.0, work=None, workers=2):
+def run(path, rates, scaler, noise=0.0, work=None, workers=2, seed=7):
     """The number of workers after each epoch; and the twin, closed."""
-    clock, chance = Clock(), random.Random(7)
+    clock, chance = Clock(), random.Random(seed)
     twin = None
 
     def busy(_, count):
@@ -47,12 +47,13 @@ def asked(twin):
     return [event for event in twin.coordinator.history.said() if event["outcome"] == "asked"]
 
 
-def test_three_decisions_at_the_most_for_each_change_and_no_oscillation_in_an_hour(tmp_path):
+@pytest.mark.parametrize(("noise", "seed"), [(0.1, 7), (0.2, 8), (0.3, 9)])
+def test_three_decisions_at_the_most_for_each_change_and_no_oscillation_in_an_hour(tmp_path, noise, seed):
     minutes = [10, 10, 10, 10, 10, 10]
     loads = [100, 300, 100, 300, 100, 300]
     rates = [load for load, long in zip(loads, minutes, strict=True) for _ in range(long * 60 // SECONDS)]
     assert len(rates) * SECONDS == 3600
-    seen, twin = run(tmp_path, rates, autoscaler(most=32), noise=0.1)
+    seen, twin = run(tmp_path, rates, autoscaler(most=32), noise=noise, seed=seed)
     each = len(rates) // len(loads)
     for number, load in enumerate(loads):
         during = seen[number * each : (number + 1) * each]

@@ -1,7 +1,7 @@
 """The autoscaler: as many workers as the input needs, after DS2, by the load that is measured or by one that is predicted.
 
-In: a view. Out: a number of workers, or why not. It comes to rest: a step that would undo the last one at the same load is not taken, a change of
-the load is followed by at most ``steps`` steps, between two of them it lets the new number show what it can do (cool-down), and it goes down only to where there
+In: a view. Out: a number of workers, or why not. It comes to rest: it acts by a load that is sure (``load``), a step that would undo the last one at the same load is not taken, a change of
+the load is followed by at most ``steps`` steps (``rest``), between two of them it lets the new number show what it can do (cool-down), and it goes down only to where there
 is room above (hysteresis). Pure.
 """
 
@@ -10,28 +10,32 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from numbers import Real
 from typing import Any
 
 from sterna.controllers import options
 from sterna.controllers.ds2 import Need, needs, parallelism
+from sterna.controllers.load import HORIZON, Load, measured
 from sterna.controllers.rescaling import dear, rested, workers_of
-from sterna.controllers.verdict import ASKED, Said, Verdict
-from sterna.controllers.view import Sample, View
+from sterna.controllers.rest import EPOCHS, unrest
+from sterna.controllers.sample import Sample
+from sterna.controllers.verdict import Verdict
+from sterna.controllers.view import View
 from sterna.errors import InvalidInput, check_whole
 from sterna.readable import duration
 from sterna.strategies import Strategy
 from sterna.targets import rescale
 
-EPOCHS = 3
-"""In how many epochs the present number of workers must have shown what it can do."""
-
-CHANGE = 0.25
-"""Two loads that differ by no more than this part are the same."""
-
 LOOKS = 16
 """At how many moments of the time ahead a forecast is looked at."""
 
-Load = Callable[[float], Any]
+SURE_ENOUGH = 0.1
+"""A load that is known to this part is sure, however narrow the tolerance."""
+
+LONG_ENOUGH = 0.75 * HORIZON
+"""After so many epochs a load is as sure as it gets."""
+
+Forecast = Callable[[float], Any]
 
 
 @dataclass(frozen=True)
@@ -49,7 +53,7 @@ class Autoscaler:
     steps: int = 3
     strategy: Strategy | None = None
     name: str = "autoscaler"
-    load: Load | None = None
+    load: Forecast | None = None
     ahead: float = 0.0
 
     def __call__(self, view: View) -> Verdict:
@@ -57,18 +61,18 @@ class Autoscaler:
         under_way = view.moving()
         if under_way is not None:
             return Verdict(f"migration {under_way.name} is under way")
-        rate = self._rate(view)
-        if rate is None:
+        load = self._load(view)
+        if load is None:
             return Verdict("the rate of the input is not known yet")
-        seen = self._seen(view)
-        if rate and len(seen) < EPOCHS:
+        seen = self._seen(view, load)
+        if load.rate and len(seen) < EPOCHS:
             return Verdict(
                 f"{len(seen)} quiet epochs with rows and this number of workers were seen, and {EPOCHS} are needed"
             )
-        found = needs(seen, rate)
+        found = needs(seen, load.rate)
         here = workers_of(view)
-        wanted = self._wanted(found, here)
-        told = _told(rate, found)
+        wanted = self._wanted(load, found, here)
+        told = _told(load, found)
         if wanted == here:
             more = parallelism(found, self.utilisation)
             right = (
@@ -79,18 +83,18 @@ class Autoscaler:
         if waited < self.cool_down:
             left = duration(self.cool_down - waited)
             return Verdict(f"{wanted} workers would be right: {told}; {left} of the cool-down are left")
-        return self._step(view, wanted, rate, found)
+        return self._step(view, wanted, load, found)
 
-    def _rate(self, view: View) -> float | None:
-        """Rows a second that have to be got through: the greater half of the window, what waits, and what is predicted."""
-        half = self.window / 2
-        if not view.samples or view.now - view.since_start[0].time < half:
+    def _load(self, view: View) -> Load | None:
+        """What has to be got through: what comes, what waits, and what is predicted."""
+        if not view.samples or view.now - view.since_start[0].time < self.window / 2:
             return None
-        seen = [rate for rate in (view.rate(half), view.rate(half, half)) if rate is not None]
-        if not seen:
+        seen = measured(view)
+        if seen is None:
             return None
-        waiting = (view.backlog or 0) / self.catch_up
-        return max(max(seen) + waiting, self._predicted(view.now))
+        rate = seen.rate + (view.backlog or 0) / self.catch_up
+        predicted = self._predicted(view.now)
+        return Load(predicted) if predicted > rate else replace(seen, rate=rate)
 
     def _predicted(self, now: float) -> float:
         if self.load is None:
@@ -98,88 +102,76 @@ class Autoscaler:
         moments = [now + self.ahead * look / LOOKS for look in range(LOOKS + 1)]
         predicted = [self.load(moment) for moment in (moments if self.ahead else [now])]
         for one in predicted:
-            if isinstance(one, bool) or not isinstance(one, int | float) or not 0 <= one < math.inf:
+            if isinstance(one, bool) or not isinstance(one, Real) or not 0 <= float(one) < math.inf:
                 raise InvalidInput(f"load must return rows a second, from 0 on, not {one!r}")
         return float(max(predicted))
 
-    def _seen(self, view: View) -> tuple[Sample, ...]:
-        """The epochs that tell what the present number of workers can do: quiet ones of the window, or the last few of those."""
+    def _seen(self, view: View, load: Load) -> tuple[Sample, ...]:
+        """The epochs that tell what the present number of workers can do: quiet ones of this load or of the window, or the last few of those."""
         here = view.workers
         quiet = [
             sample
             for sample in view.samples
             if sample.cost.rows and not sample.cost.bins and sample.workers == here
         ]
-        recent = [sample for sample in quiet if sample.time > view.now - self.window]
+        reach = max(self.window, load.seconds if math.isfinite(load.seconds) else 0.0)
+        recent = [sample for sample in quiet if sample.time > view.now - reach]
         return tuple(recent if len(recent) >= EPOCHS else quiet[-EPOCHS:])
 
-    def _wanted(self, found: list[Need], here: int) -> int:
-        """Up when the workers are busier than wanted, down when fewer of them would have room to spare."""
-        busy = sum(need.workers for need in found) / here
-        up = parallelism(found, self.utilisation)
-        down = parallelism(found, self.utilisation * (1 - self.tolerance))
+    def _wanted(self, load: Load, found: list[Need], here: int) -> int:
+        """Up when the workers are busier than wanted, for certain; down when fewer of them would have room to spare, for certain."""
+        need = sum(one.workers for one in found)
+        up, down = self.utilisation * (1 + self.tolerance), self.utilisation * (1 - self.tolerance)
+        # What is off by no more than this, and is followed down, is not followed up again.
+        sure = not load.rate or load.band <= max(up / down - 1, SURE_ENOUGH) or load.epochs >= LONG_ENOUGH
+        whole = load.seconds >= self.window * (1 - 1e-9)
+        half = load.seconds >= self.window / 2 and load.epochs >= EPOCHS
+        at_least, more = need * (1 - load.band), parallelism(found, self.utilisation)
         wanted = here
-        if busy > self.utilisation * (1 + self.tolerance) and up > here:
-            wanted = up
-        elif down < here:
-            wanted = down
+        if more > here and at_least > up * here and (whole or half) and (sure or at_least > here):
+            wanted = more
+        elif whole and sure and math.ceil(need * (1 + load.band) / down - 1e-9) < here:
+            wanted = parallelism(found, down)
         return min(max(wanted, self.least), self.most)
 
-    def _step(self, view: View, wanted: int, rate: float, found: list[Need]) -> Verdict:
+    def _step(self, view: View, wanted: int, load: Load, found: list[Need]) -> Verdict:
         here = workers_of(view)
-        told = _told(rate, found)
+        need = sum(one.workers for one in found)
         facts = {
-            "rate": round(rate, 3),
-            "need": round(sum(need.workers for need in found), 3),
+            "rate": round(load.rate, 3),
+            "epochs": round(load.epochs, 1),
+            "need": round(need, 3),
             "from": here,
             "to": wanted,
         }
-        why = f"{here} → {wanted} workers: {told}"
-        outside = not self.least <= here <= self.most
-        refusal = None if outside else self._at_rest(view, wanted - here, rate)
-        # Without enough workers rows wait for ever: then no price is too high.
-        if refusal is None and not outside and facts["need"] < here:
-            refusal = dear(view, wanted, self.pays_back)
+        why = f"{here} → {wanted} workers: {_told(load, found)}"
+        refusal = None
+        if self.least <= here <= self.most:
+            refusal = unrest(
+                view,
+                load,
+                wanted - here,
+                most=self.steps,
+                near=2 * (self.cool_down + self.window),
+                pressed=need * (1 - load.band) > here,
+            )
+            # Without enough workers rows wait for ever: then no price is too high.
+            if refusal is None and need < here:
+                refusal = dear(view, wanted, self.pays_back)
         if refusal is not None:
             return Verdict(f"{why}; {refusal}", declined=True, facts=facts)
         return Verdict(why, rescale(wanted), self.strategy, facts=facts)
 
-    def _at_rest(self, view: View, direction: int, rate: float) -> str | None:
-        """Why another step would not lead to rest; ``None`` if it may be taken."""
-        steps = [one for one in view.said if one.outcome == ASKED and "rate" in one.facts]
-        if not steps:
-            return None
-        if _direction(steps[-1]) * direction < 0:
-            if _alike(steps[-1].facts["rate"], rate):
-                return "it would undo the last step at the same load"
-            return None
-        taken, moment, load = 0, view.now, rate
-        for step in reversed(steps):
-            near = moment - step.time <= 2 * (self.cool_down + self.window)
-            if _direction(step) * direction < 0 or not (near or _alike(step.facts["rate"], load)):
-                break
-            taken, moment, load = taken + 1, step.time, step.facts["rate"]
-        if taken >= self.steps:
-            return f"{taken} steps were taken for this load already"
-        return None
 
-
-def _direction(step: Said) -> int:
-    return int(step.facts["to"]) - int(step.facts["from"])
-
-
-def _alike(before: float, now: float) -> bool:
-    return abs(now - before) <= CHANGE * max(before, 1e-9)
-
-
-def _told(rate: float, found: list[Need]) -> str:
+def _told(load: Load, found: list[Need]) -> str:
     """The load in a few words."""
     each = ", ".join(
         f"{need.operator} {need.workers:.2f}"
         + ("" if need.true_rate is None else f" at {need.true_rate:,.0f} rows/s a worker")
         for need in found
     )
-    return f"{rate:,.0f} rows/s keep busy {each}" if each else f"{rate:,.0f} rows/s"
+    rate = f"{load.rate:,.0f} rows/s ±{100 * load.band:.0f} %"
+    return f"{rate} keep busy {each}" if each else rate
 
 
 def autoscaler(
@@ -203,7 +195,7 @@ def autoscaler(
         least: how few.
         utilisation: which part of their time workers should be busy at most.
         tolerance: it goes up when they are busier than this part above that, and down only if they would be less busy than this part below.
-        window: over how long the rate of the input is measured.
+        window: for how long a load must have been the same before it is followed down; up after half as long, if that is a few epochs. A noisy one is watched longer, until its mean is sure.
         cool_down: how long it waits after a migration, and after its own last word.
         pays_back: within how long a step must make up for the time that moving takes.
         catch_up: within how long rows that wait at the sources should be got through, where sources tell.
@@ -218,8 +210,8 @@ def autoscaler(
     return Autoscaler(
         high,
         low,
-        options.number("utilisation", utilisation, 0, 1),
-        options.number("tolerance", tolerance, -1e-12, 0.9),
+        options.number("utilisation", utilisation, above=0, most=1),
+        options.number("tolerance", tolerance, most=0.9),
         _positive("window", window),
         options.span("cool_down", cool_down),
         options.span("pays_back", pays_back),
@@ -231,7 +223,7 @@ def autoscaler(
 
 
 def predicted(
-    load: Load, *, ahead: str | float, most: int, name: str = "predicted", **others: Any
+    load: Forecast, *, ahead: str | float, most: int, name: str = "predicted", **others: Any
 ) -> Autoscaler:
     """An autoscaler that follows a predicted load; what is measured counts too, if it is more.
 
@@ -249,4 +241,4 @@ def predicted(
 
 
 def _positive(option: str, value: Any) -> float:
-    return options.number(option, options.span(option, value), 0)
+    return options.number(option, options.span(option, value), above=0)
