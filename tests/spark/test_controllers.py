@@ -6,11 +6,14 @@ import json
 import subprocess
 import sys
 
+import numpy as np
+import pyarrow as pa
 import pytest
 
 import sterna
-from controllers.streams import hot, load, rows
+from controllers.streams import hot, keys, load, rows
 from sterna.errors import InvalidInput
+from sterna.hashing import hash_keys
 
 BINS, ENOUGH = 16, 60
 
@@ -95,3 +98,16 @@ def test_what_is_no_controller_is_refused_before_anything_begins(counting, check
         with pytest.raises(InvalidInput, match=words):
             counting(*wrong)
     assert not (tmp_path / "checkpoint").exists()
+
+
+def test_heavy_keys_are_known_and_named(counting):
+    query, epoch = counting(sterna.controllers.advice_only(sterna.controllers.balancer(epochs=2)))
+    counts = np.full(BINS, 4)
+    counts[3] = 400
+    pool = keys(BINS)[3]
+    for _ in range(4):
+        epoch(counts)
+    known = query.statistics().keys
+    assert set(known.hashes.tolist()) <= set(hash_keys([pa.array(pool)]).tolist())
+    assert known.rows.sum() + known.error * len(pool) >= 400
+    assert known.total == pytest.approx(460)

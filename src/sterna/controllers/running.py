@@ -1,37 +1,36 @@
 """The controllers of a running query: shown what there is after an epoch, heard, and obeyed through the control stream.
 
 A wish of a controller goes the way of a user's: ``migrate``, with the controller named as the cause. While a migration that one of them asked for is not over, none
-is asked. What they say goes to the history, unless it is what they said last. One that raises is switched off, and the history tells why; one whose wish
+is asked. What they say goes to the history (``members``). One that raises is switched off, and the history tells why; one whose wish
 can't be is told so there. Nothing of this reaches the query.
 """
 
 from __future__ import annotations
 
 import contextlib
-import math
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from sterna import asking, strategies
+from sterna.controllers.members import Member
 from sterna.controllers.options import checked
+from sterna.controllers.sample import Sample
 from sterna.controllers.verdict import (
     ADVISED,
     ASKED,
     DECLINED,
     OFF,
     REFUSED,
-    AdviceOnly,
     Controller,
     Said,
     Verdict,
     name_of,
 )
-from sterna.controllers.view import Sample, View
+from sterna.controllers.view import View
 from sterna.errors import InvalidInput, StateError, SternaError
-from sterna.history import CONTROLLER
 from sterna.state.manifest import Manifest
 from sterna.targets import Target, as_target
 
@@ -41,26 +40,10 @@ if TYPE_CHECKING:
 REMEMBERED = 512
 """How many epochs back controllers can look."""
 
-SAID = 64
-"""How many of its own words a controller is shown."""
-
 PATIENCE_SECONDS = 60.0
 """After so long without an answer a controller is switched off."""
 
 Migrate = Callable[..., str]
-
-
-@dataclass
-class _Member:
-    controller: Controller
-    name: str
-    said: deque[Said] = field(default_factory=lambda: deque(maxlen=SAID))
-    told: Any = None
-    off: bool = False
-
-    @property
-    def advice_only(self) -> bool:
-        return isinstance(self.controller, AdviceOnly)
 
 
 class Controllers:
@@ -84,7 +67,7 @@ class Controllers:
         cores: Callable[[], int | None] = lambda: None,
     ) -> None:
         self._members = [
-            _Member(one, name_of(one)) for one in checked(controllers, coordinator.last.configurations)
+            Member(one, name_of(one)) for one in checked(controllers, coordinator.last.configurations)
         ]
         self._coordinator, self._migrate = coordinator, migrate
         self._backlog, self._count_cores = backlog, cores
@@ -93,7 +76,7 @@ class Controllers:
         self._settled: dict[str, float] = {}
         self._last: Manifest | None = None
         self._open: str | None = None
-        self._asking: tuple[_Member, float] | None = None
+        self._asking: tuple[Member, float] | None = None
         self._turn = 0
         if self._members:
             self._remember()
@@ -136,6 +119,11 @@ class Controllers:
             if turn != self._turn:  # it took so long that another thread asks by now
                 return
 
+    def patience(self) -> float:
+        """How many seconds the controller that is being asked may still take; as many as any may, if none is being asked."""
+        asked = self._asking
+        return PATIENCE_SECONDS - (0.0 if asked is None else time.monotonic() - asked[1])
+
     def give_up(self) -> bool:
         """Switches off the controller that is being asked, if it has not answered for too long; whether it did."""
         asked = self._asking
@@ -171,7 +159,7 @@ class Controllers:
         self._open = None
         return False
 
-    def _ask(self, member: _Member, view: View) -> None:
+    def _ask(self, member: Member, view: View) -> None:
         turn = self._turn
         self._asking = (member, time.monotonic())
         try:
@@ -195,7 +183,7 @@ class Controllers:
         except Exception as error:  # noqa: BLE001 - an answer of any kind
             self._tell(member, REFUSED, verdict, view, reason=f"it can't be understood: {error!r}")
 
-    def _heed(self, member: _Member, verdict: Verdict, view: View) -> None:
+    def _heed(self, member: Member, verdict: Verdict, view: View) -> None:
         if verdict.target is None:
             if verdict.declined:
                 self._tell(member, DECLINED, verdict, view)
@@ -221,44 +209,12 @@ class Controllers:
             target.resolve(here[name], self._coordinator.statistics(name)) != here[name] for name in names
         )
 
-    def _switch_off(self, member: _Member, reason: str) -> None:
-        member.off = True
-        now = self._coordinator.clock()
-        self._record(member, {"outcome": OFF, "reason": reason, "time": now})
+    def _tell(self, member: Member, outcome: str, verdict: Verdict, view: View, **more: Any) -> None:
+        member.tell(self._coordinator.history, self._epoch, outcome, verdict, view.now, **more)
 
-    def _tell(self, member: _Member, outcome: str, verdict: Verdict, view: View, **more: Any) -> None:
-        event = {
-            "outcome": outcome,
-            "why": str(verdict.why),
-            "operator": None if verdict.operator is None else str(verdict.operator),
-            "facts": _plain(verdict.facts),
-            "time": view.now,
-            **more,
-        }
-        member.said.append(Said.of({**event, "epoch": self._epoch}))
-        # The same once more is not worth a line, though the numbers in the words may differ a little.
-        gist = (outcome, event["operator"], more.get("target"), more.get("reason"), more.get("migration"))
-        if gist != member.told:
-            member.told = gist
-            self._record(member, event)
+    def _switch_off(self, member: Member, reason: str) -> None:
+        member.switch_off(self._coordinator.history, self._epoch, reason, self._coordinator.clock())
 
     @property
     def _epoch(self) -> int:
         return -1 if self._last is None else self._last.epoch
-
-    def _record(self, member: _Member, event: dict[str, Any]) -> None:
-        whole = {"kind": CONTROLLER, "controller": member.name, "epoch": self._epoch, **event}
-        with contextlib.suppress(StateError):  # the query itself will meet the same trouble and report it
-            self._coordinator.history.say(self._epoch, whole)
-
-
-def _plain(facts: Any) -> dict[str, Any]:
-    """What JSON can hold of what a controller noted; the rest as text."""
-    if not isinstance(facts, Mapping):
-        return {}
-    return {
-        str(key): value
-        if isinstance(value, str | bool | int | None) or (isinstance(value, float) and math.isfinite(value))
-        else str(value)
-        for key, value in facts.items()
-    }

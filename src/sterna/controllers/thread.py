@@ -1,7 +1,7 @@
-"""A thread that asks the controllers, so that no epoch ever waits for one of them.
+"""Threads that ask the controllers, so that no epoch ever waits for one of them.
 
-It is told of every committed epoch and asks at once; while the query is idle it asks now and then, because time alone may be a reason to act. If a controller does not answer for
-long, it is given up and the others are asked by another thread; the one that hangs does nothing more, whatever it answers.
+One of them is told of every committed epoch and asks at once; while the query is idle it asks now and then, because time alone may be a reason to act. Another one watches it: if a controller does not answer for
+long, whether epochs come or not, it is given up and the others are asked by a new thread; the one that hangs does nothing more, whatever it answers.
 """
 
 from __future__ import annotations
@@ -17,6 +17,9 @@ from sterna.state.manifest import Manifest
 
 IDLE_SECONDS = 10.0
 
+LOOK_SECONDS = 0.01
+"""The least time between two looks at whether a controller has answered."""
+
 
 class Asking:
     """See the module's docstring.
@@ -29,38 +32,49 @@ class Asking:
     def __init__(self, controllers: Controllers, idle: Callable[[], bool]) -> None:
         self._controllers, self._idle = controllers, idle
         self._new: deque[Manifest] = deque(maxlen=REMEMBERED)
-        self._wake = threading.Event()
-        self._stopped = False
+        self._wake, self._stopped = threading.Event(), threading.Event()
         self._thread: threading.Thread | None = None
 
     def start(self) -> None:
         """Begins to ask, if there is anyone to ask."""
         if self._controllers:
-            self._thread = threading.Thread(target=self._run, name="sterna-controllers", daemon=True)
-            self._thread.start()
+            self._begin()
+            threading.Thread(target=self._watch, name="sterna-controllers-watch", daemon=True).start()
+
+    def _begin(self) -> None:
+        self._thread = threading.Thread(target=self._run, name="sterna-controllers", daemon=True)
+        self._thread.start()
 
     def committed(self, manifest: Manifest) -> None:
         """Has them asked about an epoch; returns at once."""
         if self._thread is None:
             return
         self._new.append(manifest)
-        if self._controllers.give_up():
-            self.start()
         self._wake.set()
 
     def stop(self) -> None:
         """Ends; waits a little for an answer that is on its way."""
-        self._stopped = True
+        self._stopped.set()
         self._wake.set()
         if self._thread is not None and self._thread is not threading.current_thread():
             self._thread.join(timeout=5)
+
+    def _watch(self) -> None:
+        """Gives up on a controller as soon as its time is over."""
+        while not self._stopped.wait(max(self._controllers.patience(), LOOK_SECONDS)):
+            if self._controllers.give_up():
+                self._begin()
+                self._wake.set()
 
     def _run(self) -> None:
         mine = threading.current_thread()
         while True:
             told = self._wake.wait(IDLE_SECONDS)
             self._wake.clear()
-            if self._stopped or self._thread is not mine:
+            if self._thread is not mine:
+                self._wake.set()  # it was meant for the thread that asks in its stead
+                return
+            if self._stopped.is_set():
                 return
             if not told and not self._idle():
                 continue
