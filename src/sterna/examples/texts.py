@@ -17,10 +17,10 @@ import pyarrow.compute as pc
 from pyspark.sql import functions as F
 
 import sterna
+from sterna.columns import Ints, ints, times
 from sterna.errors import InvalidInput, check_whole
 from sterna.examples.items import SPACE, expanded
 from sterna.hashing import hash_keys
-from sterna.nexmark.queries.columns import Ints, ints, times
 from sterna.stream import Stream
 
 if TYPE_CHECKING:

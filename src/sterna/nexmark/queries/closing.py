@@ -11,7 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 import sterna
-from sterna.nexmark.queries.columns import first_of_each, ints, only
+from sterna.columns import first_of_each, ints
+from sterna.nexmark.queries.columns import only
 from sterna.nexmark.streams import Streams
 from sterna.operators.handles import Later, Tables
 from sterna.stream import Stream

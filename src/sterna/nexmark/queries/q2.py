@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from sterna.nexmark.queries.columns import ints, only
+from sterna.columns import ints
+from sterna.nexmark.queries.columns import only
 from sterna.nexmark.streams import Streams
 from sterna.stream import Stream
 

@@ -6,7 +6,8 @@ import numpy as np
 import pyarrow as pa
 
 import sterna
-from sterna.nexmark.queries.columns import distinct, ints, microseconds, only, tumbling
+from sterna.columns import ints
+from sterna.nexmark.queries.columns import distinct, microseconds, only, tumbling
 from sterna.nexmark.streams import Streams
 from sterna.operators.handles import Later, Tables
 from sterna.stream import Stream

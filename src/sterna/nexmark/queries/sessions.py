@@ -12,7 +12,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 import sterna
-from sterna.nexmark.queries.columns import Ints, distinct, first_of_each, ints, microseconds, times
+from sterna.columns import Ints, first_of_each, ints, times
+from sterna.nexmark.queries.columns import distinct, microseconds
 from sterna.operators.handles import Later, Tables
 from sterna.stream import Stream
 

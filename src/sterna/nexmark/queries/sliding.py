@@ -14,7 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 import sterna
-from sterna.nexmark.queries.columns import first_of_each, ints, microseconds, only, times
+from sterna.columns import first_of_each, ints, times
+from sterna.nexmark.queries.columns import microseconds, only
 from sterna.nexmark.streams import Streams
 from sterna.operators.handles import Later, Tables
 from sterna.stream import Stream
