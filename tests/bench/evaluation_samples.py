@@ -40,6 +40,8 @@ def one_round(during, seconds, steps, second=40.0, bins=64, moved=64_000_000):
         "steps": steps,
         "bins": bins,
         "bytes": moved,
+        "operators": ["binary", "aggregate"],
+        "state_bytes": 4 * moved,
         "epoch_ms": {
             "before": {"epochs": 9, "p50_ms": 200.0},
             "during": {"epochs": steps, "p50_ms": 300.0},
@@ -208,9 +210,9 @@ def nexmark(query, *, moved=50_000_000, spike=4000.0, fine=1050.0):
         }
         for strategy, way, during, seconds, steps, second in (
             ("all_at_once", "there", spike, 3.0, 1, 40.0),
-            ("all_at_once", "and back", spike, 3.0, 1, 90.0),
-            ("matched", "there", fine, 40.0, 128, 140.0),
-            ("matched", "and back", fine, 45.0, 128, 220.0),
+            ("all_at_once", "and back", spike, 3.0, 1, 140.0),
+            ("matched", "there", fine, 40.0, 64, 40.0),
+            ("matched", "and back", fine, 45.0, 64, 140.0),
         )
     ]
     return {
@@ -218,11 +220,32 @@ def nexmark(query, *, moved=50_000_000, spike=4000.0, fine=1050.0):
         "query": query,
         "rate": 60_000,
         "searched": True,
+        "search": {
+            "latency_ms": 2000.0,
+            "found": 70_000,
+            "converged": True,
+            "tries": [
+                {"events_per_epoch": 60_000, "epoch_ms": 800.0, "longest_ms": 1900.0, "windows_full": True}
+            ],
+            "reductions": 1,
+            "refused": [{"rate": 70_000, "longest_ms": 2400.0}],
+            "kept": True,
+            "checked_ms": 1200.0,
+        },
         "workers": 4,
-        "bins": 4096,
+        "bins": 256,
+        "paper_bins": 4096,
+        "operators": ["binary", "aggregate"],
+        "dilation": 1.0,
+        "in_flight": 2_000_000,
+        "warm_up_seconds": 120.0,
+        "quiet_seconds": 60.0,
         "steady": latencies(QUIET_MS),
         "migrations": migrations,
-        "timeline": slots(300, spike_at=90.0, spike=spike),
+        "runs": {
+            strategy: {"checked_ms": 1200.0, "timeline": slots(200, spike_at=at, spike=most)}
+            for strategy, at, most in (("all_at_once", 140.0, spike), ("matched", 60.0, fine))
+        },
         "machine": MACHINE,
     }
 

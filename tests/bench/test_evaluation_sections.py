@@ -9,6 +9,7 @@ from sterna.bench.evaluation import headline, judged, lasting, load, memory, ove
 from sterna.bench.evaluation.entries import Entry, Figures
 from sterna.bench.evaluation.moves import moves
 from sterna.bench.evaluation.words import ALIKE, VISIBLE, changed
+from sterna.errors import InvalidInput
 
 BINS, KEYS, PROPORTIONAL = sweeps.SWEEPS
 
@@ -84,6 +85,49 @@ def test_a_query_with_one_strategy_has_its_table(section):
     found = section(queries.section, **{"nexmark-q3": file})
     assert "Q3: one strategy only; 7 not measured yet" in found.here
     assert "all\\_at\\_once and back" in found.text
+
+
+def test_a_query_says_how_its_rate_was_found_and_whether_it_was_kept(section):
+    file = samples.nexmark("q4")
+    text = section(queries.section, **{"nexmark-q4": file}).text
+    assert "60,000 events a second (found by search, which converged, lowered once)" in text
+    assert "longest 1.00 s, within the 2.00 s that the search was for" in text
+    file["steady"]["max_ms"], file["search"]["converged"], file["search"]["reductions"] = 2600.0, False, 3
+    text = section(queries.section, **{"nexmark-q4": file}).text
+    assert "found by search, which did not converge, lowered 3 times" in text
+    assert "longest 2.60 s, **not within** the 2.00 s" in text
+
+
+def test_a_rate_that_was_given_promises_nothing(section):
+    file = {**samples.nexmark("q4"), "searched": False, "search": None}
+    text = section(queries.section, **{"nexmark-q4": file}).text
+    assert "60,000 events a second (given)" in text
+    assert "the search was for" not in text
+
+
+def test_a_query_says_what_moved_and_with_how_many_bins(section):
+    text = section(queries.section, **{"nexmark-q4": samples.nexmark("q4")}).text
+    assert (
+        "256 bins (the paper: 4,096, with which `matched` would take 16.0× as many epochs) of `binary` and `aggregate`"
+        in text
+    )
+    assert "2,000,000 auctions open at a time" in text
+    assert "| all\\_at\\_once there | 1 | 200 MB | 50.0 MB |" in text
+
+
+@given(ratios)
+def test_the_goal_of_matched_is_kept_or_missed_as_its_figures_say(fine):
+    entry = Entry("x.json", samples.nexmark("q4", fine=1000 * fine))
+    said = queries.goal({"q4": queries.Answer("q4", entry, tuple(entry.each("migrations")))})
+    assert ("**missed**" in said) == (fine > queries.MOST_RATIO)
+    assert ("kept" in said) == (fine <= queries.MOST_RATIO)
+
+
+def test_each_strategy_is_shown_on_the_timeline_of_its_own_run(section):
+    file = samples.nexmark("q4", spike=9000.0, fine=1000.0)
+    del file["runs"]["matched"]
+    with pytest.raises(InvalidInput, match='strategy is "matched"; it should be one of the runs'):
+        section(queries.section, **{"nexmark-q4": file})
 
 
 def test_more_bins_are_judged_by_latency_and_duration(section):

@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 from sterna.bench.leg import Course
 from sterna.cli import app
 from sterna.nexmark import running
+from sterna.nexmark.highest import Search
 
 
 def test_run_moves_state_there_and_back(spark, monkeypatch, tmp_path):
@@ -17,18 +18,55 @@ def test_run_moves_state_there_and_back(spark, monkeypatch, tmp_path):
     monkeypatch.setattr(running, "QUICK", short)
     work, page = tmp_path / "work", tmp_path / "q4.html"
     work.mkdir()
-    arguments = ["q4", "--rate", "2000", "--strategy", "matched", "--bins", "16", "--quick", "--json"]
+    arguments = [
+        "q4",
+        "--rate",
+        "2000",
+        "--bins",
+        "16",
+        "--in-flight",
+        "300",
+        "--warm-up",
+        "0.5",
+        "--quick",
+        "--json",
+    ]
+    for strategy in ("all_at_once", "matched"):
+        arguments += ["--strategy", strategy]
     result = CliRunner().invoke(
         app, ["nexmark", "run", *arguments, "--dir", str(work), "--report", str(page)]
     )
     assert result.exit_code == 0, (result.output, result.exception)
     told = json.loads(result.stdout)
-    assert [one["name"] for one in told["migrations"]] == ["matched there", "matched and back"]
-    assert all(one["ended"] and one["bins"] == 4 for one in told["migrations"])
+    names = [f"{name} {way}" for name in ("all_at_once", "matched") for way in ("there", "and back")]
+    assert [one["name"] for one in told["migrations"]] == names
+    assert [one["way"] for one in told["migrations"]] == ["there", "back"] * 2
+    # A quarter of the bins of both operators, the open auctions and the averages.
+    assert told["operators"] == ["binary", "aggregate"]
+    assert all(one["ended"] and one["bins"] == 2 * 4 for one in told["migrations"])
+    assert all(one["state_bytes"] > 0 for one in told["migrations"])
+    assert told["runs"].keys() == {"all_at_once", "matched"}
+    assert (told["in_flight"], told["searched"], told["search"]) == (300, False, None)
     assert told["steady"]["records"] > 0
     assert "NEXMark q4" in page.read_text(encoding="utf-8")
     assert list(work.iterdir()) == []
     assert spark.streams.active == []
+
+
+def test_without_a_rate_one_is_searched_also_if_it_is_to_be_quick(spark, monkeypatch, tmp_path):
+    monkeypatch.setattr(
+        running, "QUICK", Course(quiet=0.8, lead=0.2, longest=30.0, settle=2.0, rest=0.1, window=0.2)
+    )
+    monkeypatch.setattr(running, "QUICK_SEARCH", Search(first=5_000.0, tries=1, warm=0.3, seconds=1.5))
+    arguments = ["q2", "--strategy", "all_at_once", "--bins", "16", "--warm-up", "0.2", "--quick", "--json"]
+    result = CliRunner().invoke(app, ["nexmark", "run", *arguments, "--dir", str(tmp_path)])
+    assert result.exit_code == 0, (result.output, result.exception)
+    told = json.loads(result.stdout)
+    assert told["searched"]
+    assert told["search"]["tries"][0]["events_per_epoch"] == 5_000
+    assert 0 < told["rate"] <= told["search"]["found"]
+    assert told["search"]["reductions"] == len(told["search"]["refused"])
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_write_says_what_it_wrote(tmp_path):

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import numpy as np
 import pyarrow as pa
 import pytest
 
 import sterna
 from nexmark import reference
-from nexmark.events import USUAL, whole
+from nexmark.events import USUAL, shape_of, whole
 from sterna import nexmark
 from sterna.errors import InvalidInput
 from sterna.nexmark import Shape, generate
@@ -64,6 +67,36 @@ def test_a_query_goes_on_where_it_was(spark, tmp_path, packed):
     run(6_000)
     rows = [tuple(row.values()) for row in sink.table().to_pylist()]
     assert reference.comparable(rows) == reference.answer("q3", *whole(USUAL, 6_000))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("query", ["q1", "q2", "q5", "q7", "q8", "nbq5", "nbq8"])
+def test_queries_answer_the_same_on_spark_through_a_restart_and_a_move(spark, tmp_path, query):
+    shape, events, each = replace(shape_of(query), extra=Shape.extra), 60_000, 6_000
+    sink = sterna.sinks.memory()
+    for until in (events // 2, events):
+        options = {"rate": 0, "perEpoch": each, "events": until, "eventRate": shape.rate, "packed": "true"}
+        started = QUERIES[query](nexmark.streams(frame(spark, **options))).start(
+            sink=sink, checkpoint=str(tmp_path / "c"), bins=16, workers=2, watermark_delay=0
+        )
+        moving = started.migrate(sterna.rescale(3 if until < events else 2), sterna.matched())
+        started.process_all_available(120)
+        assert moving.wait(60)["status"] == "done"
+        started.stop()
+    rows = reference.comparable([tuple(row.values()) for row in sink.table().to_pylist()])
+    wanted = reference.answer(query, *whole(shape, events))
+    assert rows
+    assert [row for row in rows if has_ended(query, row, shape, events - 3 * each)] == [
+        row for row in wanted if has_ended(query, row, shape, events - 3 * each)
+    ]
+
+
+def has_ended(query, row, shape, event):
+    """Whether a row of a windowed query is of a window that had ended by an event; of other queries, all rows have."""
+    length = {"q5": 0, "nbq5": 0, "q7": 60_000_000}.get(query)
+    if length is None:
+        return True
+    return row[0].timestamp() * 1e6 + length <= shape.times(np.array([event]))[0]
 
 
 def test_events_are_due_as_the_rate_says(monkeypatch):

@@ -1,7 +1,7 @@
 """A migration as phases of a run: a quiet time, the move, and the time until records wait no longer than before it.
 
 A quarter of the state moves, as in §5 of the Megaphone paper: half of the bins of each worker of the first half go to the workers of the second half. In a dataflow of several operators it is that of
-the first one.
+the first one, or of every one that has state (``moving``).
 Where they are there already, they go back, so that one run may follow another.
 
 ``paced`` is asked for 1.25 times the 99th percentile of what epochs took in the quiet time before. A migration that takes longer than it
@@ -23,7 +23,9 @@ from sterna import strategies
 from sterna.bench.phases import LONGEST_WAIT_SECONDS, LOOK_SECONDS, Phase, Run, waits
 from sterna.bench.subjects import SternaSubject
 from sterna.configuration import Configuration
+from sterna.dataflow import Dataflow
 from sterna.errors import SternaError
+from sterna.operators.base import LATER
 
 HEADROOM = 1.25
 CANCEL_SECONDS = 120.0
@@ -81,11 +83,25 @@ def strategy_of(name: str, latency_ms: float) -> strategies.Strategy:
     return strategies.from_json({"name": name})
 
 
+def moving(flow: Dataflow, *, every: bool) -> list[str]:
+    """The operators whose bins move: the first one, or, if all state is to move, the one that has a table; where several or none have one, all of them.
+
+    A migration is for one operator or for all. Those without state then change their configuration, as in a query that has none at all.
+    """
+    names = [operator.name for operator in flow.operators]
+    if not every:
+        return names[:1]
+    keeping = [one.name for one in flow.operators if any(spec.name != LATER for spec in one.tables)]
+    return keeping if len(keeping) == 1 else names
+
+
 class Leg:
     """One migration, and what is known of it afterwards.
 
     Attributes:
         name: what its phases are called; as its strategy unless given.
+        operators: whose bins moved; known once they have.
+        state_bytes: about how large their state was then, all of it.
         outcome: what the migration's handle says at the end.
         way: from home (``there``), or to it (``back``).
         limit: the latency that ``paced`` was asked for, in milliseconds.
@@ -93,8 +109,13 @@ class Leg:
         recovered: seconds until records waited no longer than before; ``None`` if that took too long.
     """
 
-    def __init__(self, strategy: str, course: Course, name: str | None = None) -> None:
+    def __init__(
+        self, strategy: str, course: Course, name: str | None = None, *, every: bool = False
+    ) -> None:
         self.strategy, self.course, self.name = strategy, course, name or strategy
+        self._every = every
+        self.operators: list[str] = []
+        self.state_bytes = 0
         self.outcome: dict[str, Any] = {}
         self.limit = 0.0
         self.way = ""
@@ -130,12 +151,14 @@ class Leg:
 
     def _move(self, run: Run) -> None:
         query = _query(run)
-        operator = _first(query)
-        now = query.configuration(operator)
+        self.operators = moving(query.flow, every=self._every)
+        self.state_bytes = sum(int(query.statistics(name).bytes.sum()) for name in self.operators)
+        now = query.configuration(self.operators[0])
         self._target = quarter(now)
         self.way = "there" if now == Configuration.initial(now.bins, now.workers) else "back"
         strategy = strategy_of(self.strategy, self.limit)
-        handle = query.migrate(self._target, strategy, operator=operator, cause="benchmark")
+        alone = self.operators[0] if len(self.operators) == 1 else None
+        handle = query.migrate(self._target, strategy, operator=alone, cause="benchmark")
         try:
             self.outcome = handle.wait(self.course.longest)
         except SternaError:
@@ -147,15 +170,22 @@ class Leg:
     def _after(self, run: Run) -> None:
         began = time.time()
         query = _query(run)
-        owners = query.configuration(_first(query)).owners
-        rest = {bin_: worker for bin_, worker in self._target.items() if owners[bin_] != worker}
-        if rest:  # it took too long and was cancelled
-            query.migrate(rest, operator=_first(query), cause="benchmark").wait(CANCEL_SECONDS)
+        rest = self._left(query)
+        for name, bins in rest.items():  # it took too long and was cancelled
+            query.migrate(bins, operator=name, cause="benchmark").wait(CANCEL_SECONDS)
         with contextlib.suppress(TimeoutError):
             since = time.time() if rest else began
             run.until_usual(self._longest_wait, since=since, limit=self.course.settle)
             self.recovered = None if rest else round(time.time() - began, 1)
         run.sleep(self.course.rest)
+
+    def _left(self, query: sterna.Query) -> dict[str, dict[int, int]]:
+        """The bins that are not where they should be, of the operators that have such."""
+        left = {}
+        for name in self.operators:
+            owners = query.configuration(name).owners
+            left[name] = {bin_: worker for bin_, worker in self._target.items() if owners[bin_] != worker}
+        return {name: bins for name, bins in left.items() if bins}
 
 
 def with_bins(count: int) -> Phase:
@@ -166,10 +196,6 @@ def with_bins(count: int) -> Phase:
             _query(run).migrate(sterna.bins(count), cause="benchmark").wait(CANCEL_SECONDS)
 
     return Phase(f"{count} bins", action)
-
-
-def _first(query: sterna.Query) -> str:
-    return query.flow.operators[0].name
 
 
 def _subject(run: Run) -> SternaSubject:

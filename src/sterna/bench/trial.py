@@ -89,6 +89,8 @@ def figures(
         "steps": outcome["steps"],
         "bins": outcome["bins"],
         "bytes": outcome["bytes"],
+        "operators": leg.operators,
+        "state_bytes": leg.state_bytes,
         "epoch_ms": {"before": durations(quiet_epochs), "during": durations(epochs)},
         "limit_ms": round(leg.limit, 1),
         "within_latency": share_within(epochs, leg.limit),

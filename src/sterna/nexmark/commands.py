@@ -31,8 +31,35 @@ def run(
         ),
     ] = None,
     workers: Annotated[int, typer.Option(min=2, help="Sterna's workers.")] = 4,
-    bins: Annotated[int, typer.Option(min=1, help="Sterna's bins, a power of two.")] = 4096,
-    seconds: Annotated[float, typer.Option(min=1, help="Quiet seconds before each migration.")] = 30.0,
+    bins: Annotated[
+        int,
+        typer.Option(min=1, help="Sterna's bins, a power of two; matched takes an epoch for every eighth."),
+    ] = 256,
+    seconds: Annotated[float, typer.Option(min=1, help="Quiet seconds before each migration.")] = 60.0,
+    warm_up: Annotated[
+        float | None,
+        typer.Option(
+            min=0,
+            help="Seconds until the state is what it should be.",
+            show_default="until the query's windows are full",
+        ),
+    ] = None,
+    in_flight: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Auctions open at a time, about: the state of q4 and q6.",
+            show_default="2,000,000 for q4 and q6, else 100",
+        ),
+    ] = None,
+    dilation: Annotated[
+        float | None,
+        typer.Option(
+            min=1e-9,
+            help="Seconds of event time in a second.",
+            show_default="540 for q8 and nbq8, 180 for nbqx, else 1",
+        ),
+    ] = None,
     quick: Quick = False,
     as_json: Json = False,
     report: Annotated[
@@ -42,26 +69,25 @@ def run(
     memory: Memory = "4g",
     folder: Folder = None,
 ) -> None:
-    """Run a query in an open loop and move a quarter of its state there and back, with each strategy."""
+    """Run a query in an open loop and move a quarter of its state there and back, in a run of its own for each strategy."""
     with failures():
         from dataclasses import replace
 
         from sterna.bench.report import render
-        from sterna.nexmark import running
+        from sterna.nexmark import running, telling
 
         check_known(strategy or (), ("all_at_once", "fluid", "matched", "paced"), "--strategy")
         if report is not None and not report.parent.is_dir():
             raise typer.BadParameter(f"there is no folder {report.parent}", param_hint="--report")
-        plan = running.Plan(query, rate, workers=workers, bins=bins)
-        plan = replace(plan, course=running.QUICK if quick else replace(plan.course, quiet=seconds))
+        plan = running.Plan.of(query, rate=rate, workers=workers, bins=bins, warm_up=warm_up)
+        plan = running.quick(plan) if quick else replace(plan, course=replace(plan.course, quiet=seconds))
+        plan = plan.with_events(in_flight, dilation)
         if strategy:
             plan = replace(plan, strategies=tuple(dict.fromkeys(strategy)))
-        if quick:
-            plan = replace(plan, rate=rate or 20_000.0, bins=min(bins, 64))
         figures, page = running.run(say(), plan, master, memory, str(folder) if folder else None)
         if report is not None:
             report.write_text(render(page), encoding="utf-8")
-        told(figures, running.show, as_json=as_json)
+        told(figures, telling.show, as_json=as_json)
 
 
 @app.command()

@@ -83,7 +83,7 @@ class NexmarkSubject(SternaSubject):
 
     def __init__(self, query: str, checkpoint: str, workers: int, bins: int = 4096, **options: Any) -> None:
         super().__init__(checkpoint, workers, bins, **{"watermark_delay": 0, **options})
-        self.name = f"sterna {query}"
+        self.name, self.checkpoint = f"sterna {query}", checkpoint
         self._build = query_of(query)
 
     def flow(self, stream: DataFrame) -> sterna.Stream:

@@ -1,29 +1,38 @@
 """The highest rate that a query keeps up with while records wait no longer than a given time.
 
-Method. Epochs of a fixed number of events run back to back. A record that comes at a steady rate waits for the end of the epoch that is under way, and then for its own: two epochs at
-the most. So an epoch may take half of the given time, and its size is corrected from one try to the next until it does. Every try begins with no state, at the event rate that
-the last one reached, so that windows hold what they would hold. Open loops leave a tenth for what varies.
+Method. Epochs of a fixed number of events run back to back. A record that comes at a steady rate waits for the end of the epoch that is under way, and then for its own: so what two epochs in a row took, at the most, is how
+long records would have waited, at the most. The size of epochs is corrected from one try to the next until that is the given time. Every try begins with no state, at the event rate that the last one reached. The first one is short, to
+come near; those that count run until as much event time has passed as the query's windows hold, and are measured then. Open loops leave a tenth for what varies, and are checked (``rounds``).
 """
 
 from __future__ import annotations
 
 import itertools
 import os
+import shutil
 import statistics
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sterna.bench.phases import LOOK_SECONDS, Run
 from sterna.bench.rig import Say
 from sterna.bench.subjects import Subject
+from sterna.errors import SternaError
 from sterna.nexmark.feeding import Auctions
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 SHARE = 0.9
-CLOSE = 0.15
+CLOSE = 0.2
+"""How much longer or less long than they may records may wait for a try to be the last one; the rate is corrected by what is left."""
+FLOOR_SECONDS = 0.15
+"""What an epoch takes, about, however little it holds; so that twice the events are not taken for twice the time."""
+MOST_CHANGE = 4.0
+PATIENCE = 2.0
+"""How many times as long as the windows a try may take until they are full: epochs that are too large pass event time slowly."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +42,8 @@ class Search:
     Attributes:
         latency: how long records may wait, in seconds.
         first: events a second of the first try.
-        tries: how many there are at most.
+        short: how many tries there are at most that do not wait for full windows; none where the windows take no longer to fill than a try to get warm.
+        tries: how many there are at most that do.
         warm: seconds of each that do not count.
         seconds: seconds of each that do.
         least: how many epochs are waited for, whatever it takes.
@@ -41,10 +51,87 @@ class Search:
 
     latency: float = 2.0
     first: float = 200_000.0
-    tries: int = 4
+    short: int = 1
+    tries: int = 2
     warm: float = 10.0
-    seconds: float = 10.0
+    seconds: float = 15.0
     least: int = 0
+
+
+@dataclass(frozen=True)
+class Try:
+    """What a try showed: so many events an epoch, seconds that one took on the average, and seconds that a record waited at the most."""
+
+    size: int
+    mean: float
+    longest: float
+    full: bool = True
+
+    @property
+    def rate(self) -> float:
+        """Events a second."""
+        return self.size / self.mean
+
+    def at(self, latency: float) -> tuple[int, float]:
+        """How many events an epoch would have for records to wait so long, and events a second then.
+
+        Example:
+            >>> size, rate = Try(100_000, 0.5, 1.0).at(2.0)
+            >>> size, round(rate)
+            (200000, 235294)
+        """
+        change = min(max(latency / self.longest, 1 / MOST_CHANGE), MOST_CHANGE)
+        floor = min(FLOOR_SECONDS, self.mean / 2)
+        size = max(1_000, int(self.size * change))
+        return size, size / (floor + (self.mean - floor) * change)
+
+    def to_json(self) -> dict[str, Any]:
+        """For the figures."""
+        return {
+            "events_per_epoch": self.size,
+            "epoch_ms": round(self.mean * 1e3, 1),
+            "longest_ms": round(self.longest * 1e3, 1),
+            "windows_full": self.full,
+        }
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a search found.
+
+    Attributes:
+        rate: events a second.
+        converged: whether the last try, with full windows, had records wait about as long as they may; otherwise the rate follows from how long they waited, and was not tried.
+        tries: all of them that had enough epochs.
+    """
+
+    rate: float
+    converged: bool
+    tries: tuple[Try, ...]
+
+
+Attempt = Callable[[float, int, bool], "Try | None"]
+"""From events a second of event time, events an epoch, and whether windows are to be full, to what was seen; ``None`` if there were too few epochs."""
+
+
+def search_with(attempt: Attempt, search: Search, *, windows: bool) -> Found:
+    """The search itself: ``attempt`` makes a try; ``windows`` says whether short tries differ from the others."""
+    size, rate = max(1_000, int(search.first * search.latency / 2)), search.first
+    tries: list[Try] = []
+    for number in range(search.short + search.tries):
+        found = attempt(rate, size, number >= search.short or not windows)
+        if found is None:
+            size, rate = max(1_000, int(size / MOST_CHANGE)), rate / MOST_CHANGE
+            continue
+        tries.append(found)
+        size, rate = found.at(search.latency)
+        if found.full and abs(found.longest - search.latency) <= CLOSE * search.latency:
+            return Found(rate * SHARE, True, tuple(tries))
+    if not tries:
+        raise SternaError(
+            f"no try of {search.short + search.tries} had three epochs in {search.seconds:.0f} s, the last with {size:,} events in each: give a rate"
+        )
+    return Found(rate * SHARE, False, tuple(tries))
 
 
 def highest(
@@ -54,40 +141,72 @@ def highest(
     folder: str,
     search: Search,
     say: Say,
-) -> float:
-    """Events a second; ``start`` makes the system with a new checkpoint, which is given."""
-    wanted, rate, measured = search.latency / 2, search.first, False
-    for number in range(search.tries):
-        size = max(1_000, int(rate * wanted))
-        subject = start(os.path.join(folder, f"try-{number}"))
-        took = epoch_seconds(subject, events.frame(spark, rate=0, eventRate=rate, perEpoch=size), search)
-        if took is None:
+    needed: Callable[[float], float] = lambda _: 0.0,
+) -> Found:
+    """The highest rate.
+
+    Args:
+        spark: a session.
+        start: makes the system with a new checkpoint, which is given.
+        events: what comes in.
+        folder: for the checkpoints, which are gone after each try.
+        search: how it is searched.
+        say: takes a line about each try.
+        needed: seconds until windows are full, at so many events a second.
+    """
+    numbers = itertools.count()
+
+    def attempt(rate: float, size: int, full: bool) -> Try | None:
+        checkpoint = os.path.join(folder, f"try-{next(numbers)}")
+        subject = start(checkpoint)
+        filled = needed(rate) if full else 0.0
+        frame = events.frame(spark, rate=0, eventRate=rate, perEpoch=size)
+        try:
+            took = epochs_took(subject, frame, search, round(filled * rate / size), PATIENCE * filled)
+        finally:
+            shutil.rmtree(checkpoint, ignore_errors=True)
+        if len(took) < 2:
             say(f"{subject.name}: {size:,} events an epoch are too many")
-            rate /= 4
-            continue
-        say(f"{subject.name}: {size:,} events an epoch take {took:.2f} s")
-        rate, measured = size / took, True
-        if abs(took - wanted) <= CLOSE * wanted:
-            break
-    if not measured:
-        raise TimeoutError(f"no try of {search.tries} had two epochs in {search.warm + search.seconds:.0f} s")
-    return rate * SHARE
+            return None
+        waited = max(a + b for a, b in itertools.pairwise(took))
+        say(
+            f"{subject.name}: {size:,} events an epoch take {statistics.mean(took):.2f} s, two in a row at most {waited:.2f} s"
+        )
+        return Try(size, statistics.mean(took), waited, full)
+
+    return search_with(attempt, search, windows=needed(search.first) > search.warm)
 
 
 def epoch_seconds(subject: Subject, events: DataFrame, search: Search) -> float | None:
-    """What an epoch takes where they run back to back, from the end of one to the end of the next; ``None`` if there were not two."""
+    """What an epoch takes on the average where they run back to back; ``None`` if there were not two."""
+    took = epochs_took(subject, events, search)
+    return statistics.mean(took) if took else None
+
+
+def epochs_took(
+    subject: Subject, events: DataFrame, search: Search, filled: int = 0, patience: float = 0.0
+) -> list[float]:
+    """The seconds from the end of one epoch to that of the next, where they run back to back, once the system is warm and ``filled`` epochs have passed, for which nobody waits longer than ``patience`` seconds."""
     subject.start(events)
     try:
-        run = Run(subject)
-        run.sleep(search.warm + search.seconds)
+        run, began = Run(subject), time.monotonic()
+        while not run.reports and time.monotonic() < began + search.warm + search.seconds:
+            run.sleep(LOOK_SECONDS)
+        run.sleep(search.warm)
+        while _passed(run) < filled and time.monotonic() < began + patience:
+            run.sleep(LOOK_SECONDS)
+        since = time.time()
+        run.sleep(search.seconds)
         while len(run.reports) < search.least:
             run.sleep(LOOK_SECONDS)
     finally:
         subject.stop()
     ends = [epoch.at for epoch in subject.epochs(lambda _: 0) if epoch.end > epoch.first]
-    late = [end for end in ends if end >= ends[0] + search.warm] if ends else []
-    if len(late) < 2:
-        late = ends[-3:]  # epochs are long: what there is
-    if len(late) < 2:
-        return None
-    return statistics.mean(b - a for a, b in itertools.pairwise(late))
+    late = [end for end in ends if end >= since]
+    if len(late) < 3:
+        late = ends[-4:]  # epochs are long: what there is
+    return [b - a for a, b in itertools.pairwise(late)]
+
+
+def _passed(run: Run) -> int:
+    return run.reports[-1].epoch + 1 if run.reports else 0

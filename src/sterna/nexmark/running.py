@@ -1,26 +1,26 @@
-"""``sterna nexmark run``: a query in an open loop, a quarter of its state moved twice with each strategy, as in §5.1 of the Megaphone paper.
+"""``sterna nexmark run``: a query in an open loop, a quarter of its state moved there and back with each strategy, as in §5.1 of the Megaphone paper.
 
-Without a rate the highest one is searched first. The figures are those of ``bench.trial``: a migration is compared with the quiet time before it.
+Without a rate the highest one is searched first (``highest``), and lowered as long as the open loop's records wait longer than they may (``rounds``). Every strategy has a run of its own from an empty state. The figures are those of
+``bench.trial``: a migration is compared with the quiet minute before it.
 """
 
 from __future__ import annotations
 
-import os
+import itertools
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
-from rich.table import Table
-
 from sterna.bench import harness, machine
-from sterna.bench.leg import Course, Leg
+from sterna.bench.leg import Course
 from sterna.bench.report_data import Report
 from sterna.bench.rig import Say
-from sterna.bench.traces import run_of
-from sterna.bench.trial import figures, latencies
+from sterna.nexmark import telling
 from sterna.nexmark.feeding import Auctions, NexmarkSubject
-from sterna.nexmark.highest import Search, highest
+from sterna.nexmark.highest import Found, Search, highest
 from sterna.nexmark.queries import query as query_of
+from sterna.nexmark.rounds import Moments, Round, TooFast
+from sterna.nexmark.settings import BINS, SETTINGS, Setting
 from sterna.session import interruptible, workplace
 
 if TYPE_CHECKING:
@@ -29,10 +29,14 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 DILATION = {"q8": 79.0, "nbq8": 79.0, "nbqx": 79.0}
-"""How much faster event time passes than the clock, for the queries with windows of hours, as in the paper. Its Q5 is dilated too: a minute stands for an hour, a second for a minute; our windows are those already."""
-USUAL = Course(quiet=30.0, settle=60.0, rest=5.0)
+"""How much faster event time passes than the clock in the paper, for the queries with windows of hours. ``settings`` has what is used here."""
+USUAL = Course(quiet=60.0, longest=600.0, settle=30.0, rest=5.0)
 QUICK = Course(quiet=3.0, lead=0.5, longest=60.0, settle=10.0, rest=1.0, window=2.0)
-SEARCH = Search()
+SEARCH, SETTING = Search(), Setting()
+QUICK_SEARCH = Search(first=20_000.0, tries=1, warm=1.0, seconds=2.0)
+MOST_REDUCTIONS = 3
+LEAST_STEP, MOST_STEP = 0.6, 0.92
+"""What a rate becomes that was too high: as much less as records waited too long, within these shares."""
 
 
 @dataclass(frozen=True)
@@ -47,96 +51,122 @@ class Plan:
         bins: how many.
         course: how long everything takes.
         search: how the rate is searched.
-        options: more options of the source.
+        setting: the events' own.
+        warm_up: seconds until the state is what it should be; by what the query needs unless given.
+        check: seconds after these in which the rate is checked.
     """
 
     query: str
     rate: float | None = None
     strategies: tuple[str, ...] = ("all_at_once", "matched")
     workers: int = 4
-    bins: int = 4096
+    bins: int = BINS
     course: Course = USUAL
     search: Search = SEARCH
-    options: tuple[tuple[str, Any], ...] = ()
+    setting: Setting = SETTING
+    warm_up: float | None = None
+    check: float = 20.0
+
+    @classmethod
+    def of(cls, query: str, **more: Any) -> Plan:
+        """A plan with the query's own setting; raises ``InvalidInput`` if there is no such query."""
+        query_of(query)
+        return cls(query, setting=SETTINGS[query], **more)
 
     @property
     def events(self) -> Auctions:
         """The source."""
-        usual = {"packed": "true", "dilation": DILATION.get(self.query, 1.0)}
-        return Auctions({**usual, **dict(self.options)})
+        setting = self.setting
+        return Auctions({"packed": "true", "dilation": setting.dilation, "inFlight": setting.in_flight})
+
+    def with_events(self, in_flight: int | None, dilation: float | None) -> Plan:
+        """The same with other events, where they are given."""
+        usual = self.setting
+        return replace(
+            self,
+            setting=replace(
+                usual,
+                in_flight=usual.in_flight if in_flight is None else in_flight,
+                dilation=usual.dilation if dilation is None else dilation,
+            ),
+        )
+
+    def needed(self, rate: float) -> float:
+        """Seconds until the state is what it should be, at so many events a second."""
+        return self.setting.needed(rate) if self.warm_up is None else self.warm_up
+
+
+def quick(plan: Plan) -> Plan:
+    """The same at its smallest: shows that it works, not how fast."""
+    return replace(
+        plan,
+        course=QUICK,
+        search=QUICK_SEARCH,
+        bins=min(plan.bins, 64),
+        setting=replace(plan.setting, in_flight=min(plan.setting.in_flight, 1_000)),
+        warm_up=1.0 if plan.warm_up is None else plan.warm_up,
+        check=2.0,
+    )
 
 
 def run(
     say: Say, plan: Plan, master: str = "local[2]", memory: str = "4g", folder: str | None = None
 ) -> tuple[dict[str, Any], Report]:
     """Figures, and what a page is made of; see the module's docstring."""
-    query_of(plan.query)
     with workplace(master, memory, folder, harness.settings) as (spark, root):
         return interruptible(lambda: _run(spark, root, plan, say), spark.stop)
 
 
 def _run(spark: SparkSession, root: Path, plan: Plan, say: Say) -> tuple[dict[str, Any], Report]:
+    facts = machine.facts(spark)  # how busy the machine is before this
+    numbers = itertools.count()
+
     def subject(checkpoint: str) -> NexmarkSubject:
         return NexmarkSubject(plan.query, checkpoint, plan.workers, plan.bins, share_host_state=False)
 
-    rate = plan.rate
-    if rate is None:
-        rate = highest(spark, subject, plan.events, str(root / "search"), plan.search, say)
-    say(f"{plan.query}: {rate:,.0f} events a second")
-    legs = [
-        Leg(name, plan.course, f"{name} {way}") for name in plan.strategies for way in ("there", "and back")
-    ]
-    running = subject(str(root / "checkpoint"))
-    events = replace(plan.events, options={**plan.events.options, "eventRate": rate})
-    result = harness.run(
-        spark,
-        running,
-        os.path.join(root, "run"),
-        [phase for leg in legs for phase in leg.phases()],
-        rate=rate,
-        records=events,
-        window=plan.course.window,
-        say=say,
-        settings_folder=str(root),
-    )
-    phases = {phase["name"]: phase for phase in result["phases"]}
-    found = {leg.name: figures(leg, phases, result, running.milliseconds) for leg in legs}
-    steady = latencies([phases[f"{leg.name}: before"] for leg in legs])
-    told = {
-        "benchmark": "nexmark",
-        "query": plan.query,
-        "rate": round(rate),
-        "searched": plan.rate is None,
-        "workers": plan.workers,
-        "bins": plan.bins,
-        "options": {name: str(value) for name, value in events.options.items()},
-        "steady": steady,
-        "migrations": [{"name": leg.name, "strategy": leg.strategy, **found[leg.name]} for leg in legs],
-        "timeline": result["timeline"],
-        "machine": machine.facts(spark),
-    }
-    report: Report = {
-        "title": f"NEXMark {plan.query}: what moving state costs",
-        "steady": {"p50_ms": steady["p50_ms"], "p99_ms": steady["p99_ms"], "max_ms": steady["max_ms"]},
-        "runs": [{**run_of(leg.strategy, found[leg.name], result), "name": leg.name} for leg in legs],
-        "machine": told["machine"],
-    }
-    return told, report
+    def conduct(one: Round, rate: float) -> None:
+        events = Auctions({**plan.events.options, "eventRate": rate})
+        one.run(spark, subject(str(root / f"{one.strategy}-{next(numbers)}")), str(root), events, rate, say)
+
+    found = None
+    if plan.rate is None:
+        found = highest(spark, subject, plan.events, str(root / "search"), plan.search, say, plan.needed)
+    fitted = fit(plan, found, conduct, say)
+    told = telling.figures(plan, found, fitted, facts)
+    return told, telling.report(plan, fitted, told)
 
 
-def show(told: dict[str, Any], console: Console) -> None:
-    """A table."""
-    table = Table(title=f"NEXMark {told['query']}, {told['rate']:,} events a second")
-    for name in ("", "steps", "seconds", "MB", "p99", "longest", "longest before"):
-        table.add_column(name, justify="left" if not name else "right")
-    for one in told["migrations"]:
-        table.add_row(
-            one["name"],
-            str(one["steps"]),
-            f"{one['seconds']:.1f}",
-            f"{one['bytes'] / 1e6:,.1f}",
-            f"{one['during']['p99_ms']:,.0f} ms",
-            f"{one['during']['max_ms']:,.0f} ms",
-            f"{one['before']['max_ms']:,.0f} ms",
-        )
-    console.print(table)
+@dataclass(frozen=True)
+class Fitted:
+    """The runs, by strategy, at the rate at which they ran; and what was too fast: rates, and seconds that records waited."""
+
+    rate: float
+    rounds: dict[str, Round]
+    refused: tuple[tuple[float, float], ...] = ()
+
+
+def fit(plan: Plan, found: Found | None, conduct: Callable[[Round, float], None], say: Say) -> Fitted:
+    """Runs all strategies at the rate that was given or found, which is lowered some times where it was found and the first run's records wait longer than they may.
+
+    Strategies with small steps come first: they take longest, and the others wait for them. ``conduct`` runs a round.
+    """
+    assert found is not None or plan.rate is not None
+    rate = found.rate if found is not None else plan.rate or 0.0
+    order = sorted(plan.strategies, key=lambda name: name == "all_at_once")
+    refused: list[tuple[float, float]] = []
+    while True:
+        say(f"{plan.query}: {rate:,.0f} events a second")
+        moments = Moments()
+        rounds: dict[str, Round] = {}
+        may_be_lowered = found is not None and len(refused) < MOST_REDUCTIONS
+        try:
+            for name in order:
+                limit = plan.search.latency if may_be_lowered and not rounds else None
+                one = Round(name, plan.course, plan.needed(rate) + plan.check, plan.check, limit, moments)
+                conduct(one, rate)
+                rounds[name] = one
+        except TooFast as error:
+            refused.append((rate, error.longest))
+            rate *= min(max(plan.search.latency / error.longest, LEAST_STEP), MOST_STEP)
+            continue
+        return Fitted(rate, {name: rounds[name] for name in plan.strategies}, tuple(refused))

@@ -14,8 +14,20 @@ from sterna.bench.evaluation.words import ALIKE, VISIBLE, code, factor, listed
 from sterna.readable import DASH, count, duration, milliseconds, size
 
 TITLE = "Figures 5–12: the NEXMark queries"
+STEADY_GOAL = ("q4", "q5", "q6", "q7", "q8")
+MOST_RATIO = 1.5
 PAPER = "without state no spike (Q1, Q2, Q7); with much state all-at-once takes more than two seconds where batched adds up to 100 ms (Q4, Q6)"
-HEADS = ("migration", "steps", "moved", "took", "99 % during", "longest before", "longest during", "ratio")
+HEADS = (
+    "migration",
+    "steps",
+    "state",
+    "moved",
+    "took",
+    "99 % during",
+    "longest before",
+    "longest during",
+    "ratio",
+)
 
 
 @dataclass(frozen=True)
@@ -50,13 +62,14 @@ def section(figures: Figures) -> Section:
     blocks = [
         (
             "The paper runs the queries at four million events a second on four machines and shows the second of two migrations, back to the balanced "
-            "configuration, with 2¹² bins. Here every query runs at the highest rate at which its records wait no longer than two seconds, unless a rate was given, and "
-            "both migrations are shown. `matched` is what the paper calls batched. Event time is dilated as in the paper: Q5 slides by seconds, Q8 passes 79 seconds of event time in one."
+            "configuration, with 2¹² bins. Here every query runs at the highest rate that a search found, unless a rate was given; below it is said how long records were to wait at the most, and whether they did. Both migrations are shown. Every strategy has a run of its own, from an empty state, with "
+            "the same seconds of warm-up, and moves at the same seconds, so that all move the same state; all operators that have state take part. `matched` is what the paper calls batched. Q5 slides by seconds, as in the paper; the "
+            "twelve hours of Q8 pass in nine minutes there (79 times as fast), and here as is said below. The paper does not tell how many auctions are open at a time, which is the state of Q4 and Q6."
         ),
     ]
     pictures: dict[str, str] = {}
     if known:
-        blocks.append(_overview(known))
+        blocks += [_overview(known), goal(known)]
     for name in files.QUERIES:
         number, said = QUERIES[name]
         blocks += [f"### Figure {number}: {name.upper()}", f"The paper: {said}"]
@@ -82,12 +95,35 @@ def _answer(name: str, figures: Figures) -> Answer | None:
 
 def _setup(answer: Answer) -> str:
     entry = answer.entry
-    how = "found by search" if entry.flag("searched") else "given"
-    return (
-        f"{count(entry.number('rate'))} events a second ({how}), {count(entry.number('workers'))} workers, {count(entry.number('bins'))} bins; one run "
-        f"({figures_link(entry.file)}). While nothing moves: 99 % within {milliseconds(entry.number('steady', 'p99_ms'))}, "
-        f"longest {milliseconds(entry.number('steady', 'max_ms'))}."
+    bins, paper = entry.number("bins"), entry.number("paper_bins")
+    fewer = (
+        f" (the paper: {count(paper)}, with which `matched` would take {factor(paper / bins)} as many epochs)"
     )
+    return (
+        f"{count(entry.number('rate'))} events a second ({_how(entry)}), {count(entry.number('workers'))} workers, {count(bins)} bins{fewer if bins < paper else ''} of {listed(code(one.text()) for one in entry.each('operators'))}; "
+        f"{count(entry.number('in_flight'))} auctions open at a time, event time {factor(entry.number('dilation'))} as fast as the clock, {duration(entry.number('warm_up_seconds'))} of warm-up ({figures_link(entry.file)}). "
+        f"While nothing moves: 99 % within {milliseconds(entry.number('steady', 'p99_ms'))}, longest {milliseconds(entry.number('steady', 'max_ms'))}{_promise(entry)}."
+    )
+
+
+def _how(entry: Entry) -> str:
+    """Where the rate comes from."""
+    if not entry.flag("searched"):
+        return "given"
+    search = entry.at("search")
+    ended = "which converged" if search.flag("converged") else "which did not converge"
+    times = int(search.number("reductions"))
+    lowered = f", lowered {times} times" if times > 1 else ", lowered once" if times else ""
+    return f"found by search, {ended}{lowered}"
+
+
+def _promise(entry: Entry) -> str:
+    """Whether records waited as long as they may while nothing moved."""
+    if not entry.flag("searched"):
+        return ""
+    wanted = entry.number("search", "latency_ms")
+    kept = entry.number("steady", "max_ms") <= wanted
+    return f", {'within' if kept else '**not within**'} the {milliseconds(wanted)} that the search was for"
 
 
 def _cells(one: Entry) -> list[str]:
@@ -95,6 +131,7 @@ def _cells(one: Entry) -> list[str]:
     return [
         one.text("name").replace("_", "\\_"),
         count(one.number("steps")),
+        size(one.number("state_bytes")),
         size(one.number("bytes")),
         took if one.flag("ended") else f"{took}, cancelled",
         milliseconds(one.number("during", "p99_ms")),
@@ -105,11 +142,15 @@ def _cells(one: Entry) -> list[str]:
 
 
 def _picture(answer: Answer, number: int) -> Picture:
-    timeline = answer.entry.each("timeline")
-    panels = [
-        Panel(run_around(one, one.text("name"), timeline), one.number("before", "max_ms"))
-        for one in answer.migrations
-    ]
+    lines = {name: run.each("timeline") for name, run in answer.entry.items("runs").items()}
+    panels = []
+    for one in answer.migrations:
+        strategy = one.text("strategy")
+        if strategy not in lines:
+            raise one.at("strategy").wrong("one of the runs")
+        panels.append(
+            Panel(run_around(one, one.text("name"), lines[strategy]), one.number("before", "max_ms"))
+        )
     return timelines(
         f"figure-{number}.svg", f"NEXMark {answer.query.upper()}: latency while state moves", panels, 2
     )
@@ -134,6 +175,22 @@ def _overview(known: dict[str, Answer]) -> str:
         )
     heads = ["query", "events/s", "moved", "all at once, longest", "ratio", "in steps, longest", "ratio"]
     return f"The second migrations; a ratio is to the longest latency in the quiet time before.\n\n{table(heads, rows)}"
+
+
+def goal(known: dict[str, Answer]) -> str:
+    """Which of the queries with state keep to the goal that `matched` is not told from the minute before."""
+    ratios = {
+        name: max(one.number("max_ratio") for one in answer.migrations if one.text("strategy") == "matched")
+        for name, answer in known.items()
+        if name in STEADY_GOAL and any(one.text("strategy") == "matched" for one in answer.migrations)
+    }
+    if not ratios:
+        return ""
+    said = [
+        f"{name.upper()} {factor(ratio)}, {'kept' if ratio <= MOST_RATIO else '**missed**'}"
+        for name, ratio in ratios.items()
+    ]
+    return f"The goal that Sterna has set itself: with `matched`, there and back, the longest latency is at most {MOST_RATIO} times that of the quiet time before. {listed(said)}."
 
 
 def verdict(answer: Answer) -> str:
