@@ -101,7 +101,7 @@ class Leg:
     Attributes:
         name: what its phases are called; as its strategy unless given.
         operators: whose bins moved; known once they have.
-        state_bytes: about how large their state was then, all of it.
+        state_bytes: about how large their state was then, all of it, with what is not merged away yet.
         outcome: what the migration's handle says at the end.
         way: from home (``there``), or to it (``back``).
         limit: the latency that ``paced`` was asked for, in milliseconds.

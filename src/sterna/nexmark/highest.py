@@ -53,8 +53,8 @@ class Search:
     first: float = 200_000.0
     short: int = 1
     tries: int = 2
-    warm: float = 10.0
-    seconds: float = 15.0
+    warm: float = 6.0
+    seconds: float = 12.0
     least: int = 0
 
 

@@ -1,7 +1,7 @@
 """How each query is run unless somebody says otherwise: how fast event time passes, how many auctions are open, and how long it takes until its state is what it will be.
 
 A comparison of strategies is worth something only if the state is large and the same for each: windows must be full, and auctions must have begun to expire. So event time is dilated where windows are long, and Queries 4
-and 6, whose state are the open auctions, have two million of them in place of the generator's hundred.
+and 6, whose state are the open auctions, have three million of them in place of the generator's hundred.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ from sterna.nexmark.generator import AUCTIONS, GROUP
 
 BINS, PAPER_BINS = 256, 4096
 """``matched`` takes a step for every eighth of the bins with four workers, and a step takes an epoch: 32 with these, 512 with the paper's, for each operator."""
-LONGEST_FILL_SECONDS = 120.0
-OPEN_AUCTIONS = 2_000_000
+LONGEST_FILL_SECONDS = 90.0
+OPEN_AUCTIONS = 3_000_000
+"""About 110 bytes of state each."""
 MINUTE, HOUR = 60.0, 3600.0
 
 
@@ -36,13 +37,13 @@ class Setting:
     def needed(self, rate: float) -> float:
         """Seconds until the state is as large as it gets, or nearly: the windows are full, and as many auctions have begun as are in flight, at so many events a second.
 
-        By then three quarters of these are open: an auction is open for that long on the average and twice that at the most. It is not waited longer than two minutes for them.
+        By then three quarters of these are open: an auction is open for that long on the average and twice that at the most. Nobody waits longer than 90 s for them; more of them open while the run goes on.
 
         Example:
             >>> Setting(window=60.0).needed(100_000)
             60.0
-            >>> round(Setting(in_flight=2_000_000).needed(500_000))
-            67
+            >>> round(Setting(in_flight=1_000_000).needed(500_000))
+            33
         """
         fill = self.in_flight * GROUP / AUCTIONS / rate
         return max(self.least, self.window / self.dilation, min(fill, LONGEST_FILL_SECONDS))
