@@ -170,7 +170,7 @@ def test_one_that_raises_is_switched_off_and_the_query_goes_on(asked):
         ({0: 9}, "worker 9 does not exist: there are 2 workers"),
         ({99: 0}, "bin 99 does not exist"),
         ([], "names no bin"),
-        (Verdict("", rescale(3), strategy="fluid"), "'fluid' has no name"),
+        (Verdict("", rescale(3), strategy="fluid"), "'fluid' is no strategy"),
         (Verdict("", rescale(3), operator="nobody"), "operator 'nobody' does not exist"),
         (Verdict("", rescale(3), operator=["counts"]), "can't be understood"),
         (Verdict("", 3.5), "3.5 is not a target"),
