@@ -2,7 +2,7 @@
 
 An input is never quite even. A short window follows a change at once, but takes every gust for one; a long one is calm, but late. So the window grows by itself: it
 reaches back to the last change of the load, that is to where the mean before and the mean after differ by more than the noise explains (the point at which they differ most, again and again, until none is left). The
-noise of an epoch is taken from how much epochs differ from the ones before them, in the middle, which a change or two do not alter.
+noise of an epoch is taken from how much it differs from the few before it, in the middle, which a change or two do not alter.
 """
 
 from __future__ import annotations
@@ -27,7 +27,10 @@ SURE = 3.0
 """Within how many standard deviations the load is taken to be."""
 
 FEW = 8
-"""Of so few differences the greatest counts, not the one in the middle: it might be small by chance."""
+"""Of so few epochs the greatest difference counts, not the one in the middle: it might be small by chance."""
+
+LAGS = (1, 2, 3, 4)
+"""How far from each other the epochs are that are compared: neighbours alone may be alike by chance for a while."""
 
 EVEN = 0.02
 """Epochs that differ by less than this part are not two loads, however even the others are."""
@@ -42,12 +45,14 @@ class Load:
         noise: the standard deviation of the rate of one epoch, as a part of the rate.
         epochs: how many epochs the rate is the mean of.
         seconds: how long they took.
+        apart: by how many standard deviations it differs from the load before it; ``None`` if none is known.
     """
 
     rate: float
     noise: float = 0.0
     epochs: float = float(HORIZON)
     seconds: float = float("inf")
+    apart: float | None = None
 
     @property
     def band(self) -> float:
@@ -63,28 +68,48 @@ class Load:
 def measured(view: View) -> Load | None:
     """The load of the input; ``None`` if too few epochs have been seen to tell."""
     gaps = [(after.time - before.time, after.cost.rows) for before, after in pairwise(view.since_start)]
-    items = [(gap, rows) for gap, rows in gaps if gap > 0][-HORIZON:]
+    items = [(gap, rows) for gap, rows in reversed(gaps) if gap > 0]
     if not items:
         return None
-    period = float(np.median([gap for gap, _ in items]))
-    seconds, rows = (np.array(column, np.float64)[::-1] for column in zip(*items, strict=True))
-    noise = _noise(rows / seconds)
+    seconds, rows = (np.array(column, np.float64) for column in zip(*items, strict=True))
+    # The noise may have grown lately; that it has become less takes longer to believe.
+    noise = max(_noise(rows / seconds), _noise((rows / seconds)[:HORIZON]))
+    period = float(np.median(seconds[:HORIZON]))
     idle = view.now - view.samples[-1].time
     if idle > period:  # an epoch is overdue: nothing comes
         seconds, rows = np.concatenate([[idle], seconds]), np.concatenate([[0.0], rows])
-    same = _same(rows, seconds, max(noise, EVEN) * np.sqrt(period))
+    of_a_second = max(noise, EVEN) * np.sqrt(period)
+    same = _same(rows[:HORIZON], seconds[:HORIZON], of_a_second)
     took = float(seconds[:same].sum())
-    return Load(float(rows[:same].sum()) / took, noise, took / period, took)
+    rate, apart = float(rows[:same].sum()) / took, None
+    if same < len(rows):
+        older, lasted = rows[same:][:HORIZON], seconds[same:][:HORIZON]
+        many = _same(older, lasted, of_a_second)
+        before = (float(older[:many].sum()), float(lasted[:many].sum()))
+        apart = _apart(rate, took, before[0] / before[1], before[1], of_a_second)
+    return Load(rate, noise, took / period, took, apart)
 
 
 def _noise(rates: Floats) -> float:
-    """The standard deviation of one epoch, as a part of the mean."""
-    means = (rates[1:] + rates[:-1]) / 2
-    apart = np.abs(np.diff(rates))[means > 0] / means[means > 0]
-    if not len(apart):
-        return 0.0
-    # Of the difference of two: the root of two times as much; and what lies in the middle is 0.67 of a standard deviation.
-    return float((apart.max() if len(apart) < FEW else np.median(apart) / 0.6745) / np.sqrt(2))
+    """The standard deviation of one epoch, as a part of the mean: no less than it may be, by so few epochs."""
+    apart = np.concatenate([_differences(rates, lag) for lag in LAGS])
+    if len(rates) <= FEW:
+        return float(apart.max(initial=0.0) / np.sqrt(2))
+    # What lies in the middle is 0.67 of a standard deviation, and known to 1.2 of its own, divided by the root of their number; differences of two vary by the root of two more.
+    unsure = 1 + 1.2 / np.sqrt(len(rates))
+    return float(np.median(apart) / 0.6745 * unsure / np.sqrt(2)) if len(apart) else 0.0
+
+
+def _differences(rates: Floats, lag: int) -> Floats:
+    """By which part of their mean epochs differ that are so far from each other; of those with rows."""
+    means = (rates[lag:] + rates[:-lag]) / 2
+    return np.asarray(np.abs(rates[lag:] - rates[:-lag])[means > 0] / means[means > 0])
+
+
+def _apart(rate: float, seconds: float, other: float, lasted: float, noise: float) -> float:
+    """By how many standard deviations two rates differ that were measured for so long."""
+    deviation = noise * float(np.hypot(rate / np.sqrt(seconds), other / np.sqrt(lasted)))
+    return float(abs(rate - other) / max(deviation, 1e-12))
 
 
 def _same(rows: Floats, seconds: Floats, noise: float) -> int:
@@ -96,8 +121,7 @@ def _same(rows: Floats, seconds: Floats, noise: float) -> int:
         after, before = came[:-1] / took[:-1], (came[-1] - came[:-1]) / old
         # Where both parts are long, a difference counts for more: so it is greatest where the load has changed.
         at = int(np.argmax(np.abs(after - before) * np.sqrt(took[:-1] * old)))
-        deviation = noise * np.hypot(after[at] / np.sqrt(took[at]), before[at] / np.sqrt(old[at]))
-        if abs(after[at] - before[at]) <= CHANGED * deviation:
+        if _apart(after[at], took[at], before[at], old[at], noise) <= CHANGED:
             break
         many = at + 1
     return many

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import math
+
 from sterna.controllers.load import Load
 from sterna.controllers.verdict import ASKED, Said
 from sterna.controllers.view import View
 
 CHANGE = 0.25
 """Two loads that differ by no more than this part are the same, and so are those whose difference the noise explains."""
+
+CLEAR = 6.0
+"""By how many standard deviations a load must differ from the one before it for a step to be taken back."""
 
 EPOCHS = 3
 """In how many epochs the present number of workers must have shown what it can do."""
@@ -30,7 +35,7 @@ def unrest(
     if not steps:
         return None
     if _direction(steps[-1]) * direction < 0:
-        if _alike(steps[-1], load) and not pressed:
+        if not pressed and _unchanged(steps[-1], load, view.now):
             return "it would undo the last step at the same load"
         return None
     taken, moment, current = 0, view.now, load
@@ -57,3 +62,12 @@ def _epochs(step: Said) -> float:
 def _alike(step: Said, load: Load) -> bool:
     before = float(step.facts["rate"])
     return abs(load.rate - before) <= CHANGE * max(before, 1e-9) or load.alike(before, _epochs(step))
+
+
+def _unchanged(step: Said, load: Load, now: float) -> bool:
+    """Whether the load is what it was at a step: it has been so ever since, or it has not clearly changed."""
+    if abs(load.rate - float(step.facts["rate"])) <= CHANGE * max(float(step.facts["rate"]), 1e-9):
+        return True
+    if math.isfinite(load.seconds) and now - step.time < load.seconds:
+        return True
+    return _alike(step, load) if load.apart is None else load.apart < CLEAR
