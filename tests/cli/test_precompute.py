@@ -9,6 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from sterna.cli import app
+from sterna.planning import commands
 from sterna.planning.mtm import mtm
 from sterna.planning.values import Values
 from sterna.targets import rescale
@@ -85,6 +86,8 @@ def test_a_query_tells_of_its_bins_and_its_past(spark, tmp_path):
     [
         ([], "--history or --checkpoint"),
         (["--workers", "two"], "'two' are no worker counts; write 8-16, or 2,4,8"),
+        (["--workers", "3-2"], "'3-2' goes down; write 2-3"),
+        (["--workers", "2-9999999999"], "there are at most 4096 workers"),
         (["--workers", "2-3"], "has 4 workers, which is none of the counts 2, 3"),
         (["--bins", 8, "--tau", 0.01], "the least tau is"),
         (["--bins", 8, "--tau", 1, "--gamma", 1], "gamma is 1.0"),
@@ -94,7 +97,7 @@ def test_what_is_wrong_is_said_before_spark_starts(tmp_path, history, options, w
     if options:
         options = ["--history", history, *options]
     result = sterna("plan", "precompute", tmp_path / "values.npz", *options, code=1)
-    assert words in result.stderr
+    assert words in " ".join(result.stderr.split())
     assert "Traceback" not in result.output
     assert not (tmp_path / "values.npz").exists()
 
@@ -103,8 +106,11 @@ def test_what_is_wrong_is_said_before_spark_starts(tmp_path, history, options, w
     ("text", "words"),
     [
         ("size\n1\n", "no column 'load'"),
-        ("size,load\n1,x\n", "could not convert"),
-        ("size,load\n1,-1\n", "load of bin 0 is -1"),
+        ("size,load\n1,x\n", "line 2: the load of bin 0 is 'x': it must be a number from 0 on"),
+        ("size,load\n1,1\n\n1,\n", "line 4: the load of bin 1 is ''"),
+        ("size,load\n1,1\n1\n", "line 3: 1 entries, and the header has 2"),
+        ("size,load\n", "must have a header and at least one line"),
+        ("size,load\n1,-1\n", "the load of bin 0 is '-1'"),
     ],
 )
 def test_a_wrong_file_of_bins_is_refused(tmp_path, history, text, words):
@@ -119,11 +125,18 @@ def test_a_wrong_file_of_bins_is_refused(tmp_path, history, text, words):
         tmp_path / "state.csv",
         code=1,
     )
-    assert words in result.stderr
+    assert words in " ".join(result.stderr.split())
 
 
 def test_help_tells_the_two_commands_apart():
-    assert "--gamma" in sterna("plan", "precompute", "--help").output
+    told = sterna("plan", "precompute", "--help").output
+    assert "--gamma" in told
+    assert "some hundreds for each worker count" in " ".join(told.split())
     assert "--gamma" not in sterna("plan", "--help").output
     assert "precompute" in sterna("--help").output
     assert sterna("plan", code=2)
+
+
+def test_a_file_of_bins_may_begin_with_a_byte_order_mark(tmp_path):
+    (tmp_path / "state.csv").write_text("size,load\n4,1\n\n5,2\n", encoding="utf-8-sig")
+    assert commands._bins_of_file(tmp_path / "state.csv") == ([4, 5], [1, 2])

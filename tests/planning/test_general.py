@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import time
 
 import numpy as np
 import pytest
@@ -85,6 +86,58 @@ def test_a_programme_finds_what_packing_does_not():
     assert plan.optimal
 
 
+SEEDS = (2, 4, 5)
+
+
+def entangled(seed, count=48, workers=6):
+    """Loads of which few fill a worker: with these seeds a programme finds what packing does not."""
+    random = np.random.default_rng(seed)
+    loads = random.uniform(0.5, 2, count)
+    return random.integers(0, workers, count), random.random(count), loads, workers, 0.02
+
+
+def test_how_fast_the_machine_is_makes_no_difference(monkeypatch):
+    plans = [general(*entangled(seed)) for seed in SEEDS]
+    clock = itertools.count(step=1000.0)
+    monkeypatch.setattr(time, "monotonic", lambda: next(clock))
+    slow = [general(*entangled(seed)) for seed in SEEDS]
+    assert [one.assignment.tolist() for one in slow] == [one.assignment.tolist() for one in plans]
+    assert [one.bound for one in slow] == [one.bound for one in plans]
+
+
+def test_only_who_asks_for_it_is_stopped_by_the_clock(monkeypatch):
+    told = []
+    real = programme.milp
+    monkeypatch.setattr(
+        programme, "milp", lambda *args, **named: told.append(dict(named["options"])) or real(*args, **named)
+    )
+    for seconds in (None, 0, 60):
+        general(*entangled(SEEDS[0]), seconds=seconds)
+    assert ["time_limit" in one for one in told] == [False, True]
+    assert [one["node_limit"] for one in told] == [programme.EFFORT // (48 * 6**2)] * 2
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_programme_that_is_stopped_is_no_worse_than_none(seed, monkeypatch):
+    monkeypatch.setattr(programme, "EFFORT", 1)
+    *bins, workers, tau = entangled(seed)
+    without, stopped = (general(*bins, workers, tau, seconds=seconds) for seconds in (0, None))
+    monkeypatch.undo()
+    ended = general(*bins, workers, tau)
+    check(stopped, bins[2], workers, tau)
+    assert ended.moved <= stopped.moved <= without.moved
+    assert without.bound <= stopped.bound <= ended.bound <= ended.moved
+    assert ended.moved < without.moved
+
+
+def test_a_programme_that_is_too_large_is_not_begun(monkeypatch):
+    monkeypatch.setattr(programme, "LARGEST", 48 * 6**2 - 1)
+    plain, large = (general(*entangled(SEEDS[0]), seconds=seconds) for seconds in (0, None))
+    assert (large.assignment.tolist(), large.bound) == (plain.assignment.tolist(), plain.bound)
+    monkeypatch.setattr(programme, "LARGEST", 48 * 6**2)
+    assert general(*entangled(SEEDS[0])).moved < plain.moved
+
+
 def test_what_can_not_be_balanced_names_a_tau_that_can():
     with pytest.raises(Unbalanceable, match=r"bin 0 alone has 1\.8 times the mean") as refusal:
         general([0, 0], [1, 1], [9, 1], 2, 0.1)
@@ -121,9 +174,8 @@ def test_the_programme_alone_finds_the_best(problem):
     task = Problem.of(owners, sizes, loads, workers)
     numbers, home = np.unique(owners, return_inverse=True)
     candidates = max(workers, len(numbers))
-    answer = programme.assigned(task, home.ravel(), task.limit(tau), candidates, sum(sizes), 10)
+    answer = programme.assigned(task, home.ravel(), task.limit(tau), candidates, sum(sizes))
     wanted = least_moved(owners, sizes, loads, workers, tau)
-    assert answer.finished
     assert (answer.place is None) == (wanted is None)
     if answer.place is not None:
         assert task.sizes[answer.place != home.ravel()].sum() == pytest.approx(wanted, rel=1e-5, abs=1e-5)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import re
 import time
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -49,8 +51,12 @@ def test_counts_at_a_constant_step_are_read_in_order(tmp_path, times):
         ),
         (["0,2", "1,2", "2,2", "2.5,3"], "the step is shorter"),
         (["0,2", "1,2", "1,2"], "time does not go forward"),
-        (["0,2", "1,nan"], "line 3: 'nan' must be a number"),
-        (["0,2", "1,-1"], "'-1' must be a number from 0 on"),
+        (["0,2", "1,nan"], "line 3: 'nan': it must be a number"),
+        (["0,2", "1,-1"], "'-1': it must be a number from 0 on"),
+        (["", "0,2", "", "1,x"], "line 5: 'x': it must be a number from 0 on"),
+        (["0,2", "", "1,2.5"], "line 4: a worker count must be a whole number"),
+        (["0,2", "1,2", "2,2", "", "", "9,3"], "lines 4 and 7: from 2 to 9 there is a gap"),
+        (["0,2", "1,2", "2,2", "1e300,3"], "there is a gap: 1e+300 instead of 1"),
         (["0,2", "1,0"], "whole number from 1 on, not 0"),
         (["0,2", "1,2.5"], "whole number from 1 on, not 2.5"),
         (["0,2", "noon,2"], "'noon' is no time"),
@@ -60,7 +66,7 @@ def test_counts_at_a_constant_step_are_read_in_order(tmp_path, times):
 )
 def test_what_is_wrong_in_a_history_is_named(tmp_path, lines, words):
     path = written(tmp_path, "\n".join(["time,count", *lines]) + "\n")
-    with pytest.raises(InvalidInput, match=words.replace("(", r"\(")):
+    with pytest.raises(InvalidInput, match=re.escape(words)):
         counts(path)
 
 
@@ -141,3 +147,38 @@ def test_a_query_remembers_its_own_changes(tmp_path):
     found = changes_of_query(str(tmp_path / "checkpoint"))
     assert found == [(2, 3), (3, 2), (2, 4)]
     assert changes_of_query(str(tmp_path / "checkpoint"), "counts") == found
+
+
+def test_a_byte_order_mark_is_no_part_of_a_name(tmp_path):
+    path = tmp_path / "trace.csv"
+    path.write_text("time,count\n0,2\n1,3\n", encoding="utf-8-sig")
+    assert counts(path, time="time") == [2, 3]
+
+
+@pytest.mark.parametrize(
+    ("learnt", "words"),
+    [
+        ({"changes": [(2, 3), (2,)]}, r"change 1 is \(2,\): it must be two worker counts"),
+        ({"changes": [(2, 3, 4)]}, "change 0 is"),
+        ({"changes": [3]}, "change 0 is 3: it must be a list"),
+        ({"changes": 3}, "changes is 3: it must be a list"),
+        ({"changes": [(2, "3")]}, "a worker count of change 0 must be a whole number from 1 on, not '3'"),
+        ({"changes": [(2, 3)], "counts": 3}, "counts is 3: it must be a list"),
+        ({"changes": [(2, 3)], "counts": "23"}, "counts is '23': it must be a list"),
+    ],
+)
+def test_what_nothing_can_be_learnt_from_is_named(learnt, words):
+    with pytest.raises(InvalidInput, match=words):
+        Matrix.learnt(**learnt)
+
+
+def test_counts_may_come_one_by_one_and_from_numpy():
+    wanted = Matrix.learnt([(2, 3)], counts=[2, 3])
+    for counts_ in (iter([2, 3]), np.array([2, 3]), range(2, 4)):
+        assert Matrix.learnt([(2, 3)], counts=counts_).counts == wanted.counts == (2, 3)
+    assert Matrix.learnt(np.array([[2, 3]])).counts == (2, 3)
+
+
+def test_texts_are_no_probabilities():
+    with pytest.raises(InvalidInput, match="texts are no numbers"):
+        Matrix.of([2, 3], [["0", "1"], ["1", "0"]])

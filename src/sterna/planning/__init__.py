@@ -1,7 +1,7 @@
 """What to move: plans for the bins of an operator, from arrays alone.
 
 All planners take, for each bin, its worker now, the size of its state and its load, then the number of workers to come and ``tau``, how much more than the mean one of them may have; ``"least"`` asks for the least that
-is possible. They give a ``Plan``: the worker of each bin, and how much state moves. Nothing here knows Spark, and the same input gives the same plan.
+is possible. They give a ``Plan``: the worker of each bin, and how much state moves. Nothing here knows Spark, and the same input gives the same plan, unless ``general`` is told to heed the clock (``seconds``).
 
 - ``ssm``: workers keep intervals of bins, and the least state moves, proven. For every rescale or balance of a query whose bins are in intervals; milliseconds.
 - ``sequence``: the same for several worker counts that are known ahead, the least state in all of them together. Few bins: it looks at all partitionings.

@@ -13,7 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from sterna.errors import check_whole
-from sterna.planning.plan import Numbers, Plan, Problem, Workers, check_tau
+from sterna.planning.checks import check_tau
+from sterna.planning.plan import Numbers, Plan, Problem, Workers
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import csv
 import re
 import time
 from pathlib import Path
@@ -15,6 +14,7 @@ from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
+from sterna.configuration import MAX_WORKERS
 from sterna.errors import InvalidInput
 from sterna.terminal import Folder, Json, Master, Memory, told
 
@@ -70,7 +70,7 @@ def precompute(
     memory: Memory = "1g",
     folder: Folder = None,
 ) -> None:
-    """Compute beforehand, on Spark, what every way to place the bins will cost in later migrations, by how worker counts followed each other."""
+    """Compute beforehand, on Spark, what ways to place the bins will cost in later migrations, by how worker counts followed each other: all ways where they are few, else some hundreds for each worker count."""
     from sterna.planning.inputs import Inputs
     from sterna.planning.precompute import on_spark
     from sterna.planning.search import search
@@ -111,7 +111,12 @@ def counts_of(text: str) -> list[int]:
         match = re.fullmatch(r"\s*(\d+)(?:\s*-\s*(\d+))?\s*", part)
         if match is None:
             raise InvalidInput(f"{text!r} are no worker counts; write 8-16, or 2,4,8")
-        found += range(int(match[1]), int(match[2] or match[1]) + 1)
+        first, last = int(match[1]), int(match[2] or match[1])
+        if last < first:
+            raise InvalidInput(f"{part.strip()!r} goes down; write {last}-{first}")
+        if last > MAX_WORKERS:
+            raise InvalidInput(f"{part.strip()!r} is too many; there are at most {MAX_WORKERS} workers")
+        found += range(first, last + 1)
     return found
 
 
@@ -144,14 +149,17 @@ def _bins_of(
 
 
 def _bins_of_file(path: Path) -> tuple[list[float], list[float]]:
-    try:
-        with open(path, encoding="utf-8", newline="") as file:
-            lines = list(csv.DictReader(file))
-        return [float(line["size"]) for line in lines], [float(line["load"]) for line in lines]
-    except KeyError as error:
-        raise InvalidInput(f"{path} has no column {error}; it needs size and load") from error
-    except (OSError, TypeError, ValueError, csv.Error) as error:
-        raise InvalidInput(f"{path} can't be read as a size and a load for each bin: {error}") from error
+    from sterna.planning.lines import Sheet
+
+    sheet = Sheet.read(path)
+    sizes, loads = (
+        [
+            line.amount(sheet.column(what), f"the {what} of bin {bin_}")
+            for bin_, line in enumerate(sheet.lines)
+        ]
+        for what in ("size", "load")
+    )
+    return sizes, loads
 
 
 def _bins_of_query(checkpoint: str, operator: str | None, groups: int) -> tuple[list[float], list[float]]:

@@ -4,13 +4,12 @@ In: as for ``ssm``. Out: a plan, and a bound: no plan with this balance moves le
 
 How. What a worker gives up is a choice of its own: as little state as possible, with as much load as it has too much. Where it goes matters only in so far as there must be room. So
 the least that each worker must give up, added up, is a bound, and a plan in which nobody gives up more is the best. What was given up is packed, the heaviest bin first, and lighter ones make way where
-they must. Where the plan is not proven to be the best by then, and there are few enough bins, an integer programme decides about everything at once. It stops when the time is up; what it found until then
-depends on the machine, so it is used only where there is no other plan, while what it proved improves the bound.
+they must. Where the plan is not proven to be the best by then, and there are few enough bins, an integer programme decides about everything at once. It stops after so many nodes, and not after so much time: the
+same input gives the same plan, on a slow machine too.
 """
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,6 +18,7 @@ import numpy.typing as npt
 from sterna.errors import InvalidInput
 from sterna.planning import packing, programme
 from sterna.planning.assigning import unused
+from sterna.planning.checks import check_number, check_tau
 from sterna.planning.knapsack import most_kept
 from sterna.planning.plan import (
     BoundedPlan,
@@ -27,16 +27,12 @@ from sterna.planning.plan import (
     Problem,
     Unbalanceable,
     Workers,
-    check_number,
-    check_tau,
     rounded_up,
 )
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
-WHOLE = 20_000
-"""The most (groups of alike bins × workers) that one programme decides about."""
 WORK = 1 << 23
 """How many choices are looked at in all for what workers give up: a second or two, at worst."""
 
@@ -47,7 +43,7 @@ def general(
     loads: Numbers,
     workers: int,
     tau: float | str,
-    seconds: float = 5.0,
+    seconds: float | None = None,
     leaving: str = "any",
 ) -> BoundedPlan:
     """The plan that moves least of those with this balance, or one that is near to it; see the module's docstring.
@@ -59,12 +55,13 @@ def general(
         workers: how many workers there will be.
         tau: how much more than the mean a worker may get; ``"least"`` for the least that is known to be possible, at which nobody has more than 4/3 of what
             the heaviest has in the most even assignment there is.
-        seconds: how long the integer programme may take; with 0 there is none.
+        seconds: with 0 there is no integer programme. A larger number stops it after so long, if it has not ended by then; what it found depends on the machine, and so does the plan. Without
+            a number it goes as far as it goes anywhere.
         leaving: who may leave where there will be fewer workers: ``"any"``, or the ``"last"``, numbers ``workers`` and above.
 
     Raises:
         InvalidInput: an entry is wrong; it is named.
-        Unbalanceable: no assignment is that even, or none was found in time; the least tau that is known to be possible is named.
+        Unbalanceable: no assignment is that even, or none was found; the least tau that is known to be possible is named.
 
     Example:
         >>> plan = general([0, 0, 0, 1], [5, 1, 1, 1], [1, 1, 1, 1], workers=2, tau=0)
@@ -73,12 +70,13 @@ def general(
     """
     if leaving not in ("any", "last"):
         raise InvalidInput(f"leaving is {leaving!r}: it must be 'any' or 'last'")
-    until = time.monotonic() + check_number("seconds", seconds)
+    if seconds is not None:
+        check_number("seconds", seconds, ", or None")
     problem = Problem.of(assignment, sizes, loads, workers)
     task = _Task.of(problem, last_leave=leaving == "last")
     tau = task.least_tau() if isinstance(tau, str) and tau == "least" else check_tau(tau)
     limit = problem.limit(tau)
-    place, bound = _searched(task, limit, until)
+    place, bound = _searched(task, limit, seconds)
     if place is None:
         least = task.least_tau()
         raise Unbalanceable(
@@ -127,7 +125,7 @@ class _Task:
         return self.problem.tau_of(float(heaviest))
 
 
-def _searched(task: _Task, limit: float, until: float) -> tuple[Ints | None, float]:
+def _searched(task: _Task, limit: float, seconds: float | None) -> tuple[Ints | None, float]:
     """The best plan that was found, if any, and the bound."""
     if task.problem.loads.max() > limit:
         return None, 0.0
@@ -135,9 +133,12 @@ def _searched(task: _Task, limit: float, until: float) -> tuple[Ints | None, flo
     best, bound = giving.plan(), giving.bound()
     if best is None:
         best = _from_scratch(task, limit)
-    if best is not None and task.moved(best) <= bound * (1 + 1e-6):
+    if seconds == 0 or (best is not None and task.moved(best) <= bound * (1 + 1e-6)):
         return best, bound
-    return _decided_at_once(task, limit, until, best, bound)
+    unit = float(task.problem.sizes.sum()) if best is None else task.moved(best)
+    answer = programme.assigned(task.problem, task.home, limit, len(task.candidates), unit, seconds)
+    found = [one for one in (best, answer.place) if one is not None]
+    return min(found, key=task.moved, default=None), max(bound, answer.bound)
 
 
 def _from_scratch(task: _Task, limit: float) -> Ints | None:
@@ -147,21 +148,6 @@ def _from_scratch(task: _Task, limit: float) -> Ints | None:
     if np.bincount(groups, problem.loads).max() > limit:
         return None
     return packing.named(groups, task.home, problem.weights, len(task.candidates))
-
-
-def _decided_at_once(
-    task: _Task, limit: float, until: float, best: Ints | None, bound: float
-) -> tuple[Ints | None, float]:
-    """One programme for everything, if that is not too much: what it proves is used in any case, what it found if it ended or if there is nothing else."""
-    problem, left = task.problem, until - time.monotonic()
-    columns = np.column_stack([task.home, problem.sizes, problem.loads])
-    if left <= 0 or len(np.unique(columns, axis=0)) * len(task.candidates) > WHOLE:
-        return best, bound
-    unit = float(problem.sizes.sum()) if best is None else task.moved(best)
-    answer = programme.assigned(problem, task.home, limit, len(task.candidates), unit, left)
-    if best is None or (answer.finished and answer.place is not None):
-        best = min((one for one in (best, answer.place) if one is not None), key=task.moved, default=None)
-    return best, max(bound, answer.bound)
 
 
 class _Giving:

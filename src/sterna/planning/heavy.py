@@ -14,7 +14,8 @@ import numpy.typing as npt
 from sterna.configuration import MAX_BITS, bits_of, check_workers
 from sterna.errors import InvalidInput
 from sterna.hashing import bins_of
-from sterna.planning.plan import Numbers, Workers, check_tau, limit_of, numbers
+from sterna.planning.checks import check_tau, numbers, workers_of
+from sterna.planning.plan import Numbers, Workers, limit_of
 from sterna.planning.sketch import Sketch
 from sterna.statistics import spread
 
@@ -105,8 +106,9 @@ def refined(
     Every part stays with the worker of its bin. The keys of the sketch weigh on the parts that they fall into; the rest of a bin's load, and all of its state, is spread evenly.
     """
     array, bits = _bins(loads)
-    if len(assignment) != len(array):
-        raise InvalidInput(f"there are {len(array)} loads, and {len(assignment)} bins in the assignment")
+    owners = workers_of(assignment)
+    if len(owners) != len(array):
+        raise InvalidInput(f"there are {len(array)} loads, and {len(owners)} bins in the assignment")
     more = bits_of(bins) - bits
     if more < 0:
         raise InvalidInput(f"there are {len(array)} bins already: {bins} is not more")
@@ -117,7 +119,7 @@ def refined(
     heavy = heavy * np.minimum(1.0, array[coarse] / np.maximum(known[coarse], 1e-300))
     rest = np.maximum(array - np.bincount(coarse, heavy, len(array)), 0.0)
     fine = spread(rest, bins) + np.bincount(bins_of(sketch.hashes, bits + more), heavy, bins)
-    return np.repeat(np.asarray(assignment), 1 << more), spread(held, bins), fine
+    return np.repeat(owners, 1 << more), spread(held, bins), fine
 
 
 def capped(loads: Numbers, workers: int, tau: float) -> Floats:
@@ -127,7 +129,7 @@ def capped(loads: Numbers, workers: int, tau: float) -> Floats:
         >>> capped([9, 1, 1, 1], workers=3, tau=0.5).tolist()
         [3.0, 1.0, 1.0, 1.0]
     """
-    array = numbers("load", loads, len(loads))
+    array = numbers("load", loads)
     check_workers(workers)
     extra = 1 + check_tau(tau)
     too_heavy = np.zeros(len(array), np.bool_)
@@ -146,4 +148,5 @@ def capped(loads: Numbers, workers: int, tau: float) -> Floats:
 
 
 def _bins(loads: Numbers) -> tuple[Floats, int]:
-    return numbers("load", loads, len(loads)), bits_of(len(loads))
+    array = numbers("load", loads)
+    return array, bits_of(len(array))

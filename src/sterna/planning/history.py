@@ -7,17 +7,27 @@ is wrong raises ``InvalidInput`` that names file, line and entry.
 from __future__ import annotations
 
 import collections
-import csv
 import itertools
 import math
 from collections.abc import Sequence
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
+from typing import NamedTuple
 
 from sterna.errors import InvalidInput
+from sterna.planning.lines import Line, Sheet
 
 JITTER = 1e-6
 """Times are floats: steps that differ by no more than this part are the same."""
+
+
+class _Entry(NamedTuple):
+    """What a line says."""
+
+    line: Line
+    written: str
+    time: float
+    value: float
 
 
 def series(
@@ -30,35 +40,19 @@ def series(
         time: the name of the time column; the first one unless given.
         value: the name of the column of numbers; the second one unless given.
     """
-    try:
-        with open(path, encoding="utf-8", newline="") as file:
-            lines = [line for line in csv.reader(file) if line]
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise InvalidInput(f"{path} can't be read: {error}") from error
-    if len(lines) < 2:
-        raise InvalidInput(f"{path} must have a header and at least one line")
-    at = [_column(path, lines[0], name, usual) for name, usual in ((time, 0), (value, 1))]
-    times, values = [], []
-    for number, line in enumerate(lines[1:], start=2):
-        if len(line) != len(lines[0]):
-            raise InvalidInput(
-                f"{path}, line {number}: {len(line)} entries, and the header has {len(lines[0])}"
-            )
-        times.append(_seconds(line[at[0]], f"{path}, line {number}"))
-        values.append(_number(line[at[1]], f"{path}, line {number}"))
-    _check_step(str(path), times, [line[at[0]] for line in lines[1:]])
-    return times, values
+    entries = _entries(path, time, value)
+    return [one.time for one in entries], [one.value for one in entries]
 
 
 def counts(path: str | Path, time: str | None = None, count: str | None = None) -> list[int]:
     """The worker counts of a file, in order of time."""
-    _, values = series(path, time, count)
-    for number, one in enumerate(values, start=2):
-        if one != int(one) or one < 1:
+    entries = _entries(path, time, count)
+    for one in entries:
+        if one.value != int(one.value) or one.value < 1:
             raise InvalidInput(
-                f"{path}, line {number}: a worker count must be a whole number from 1 on, not {one:g}"
+                f"{one.line.where}: a worker count must be a whole number from 1 on, not {one.value:g}"
             )
-    return [int(one) for one in values]
+    return [int(one.value) for one in entries]
 
 
 def changes(history: Sequence[int]) -> list[tuple[int, int]]:
@@ -97,26 +91,21 @@ def changes_of_query(checkpoint: str, operator: str | None = None) -> list[tuple
     return found
 
 
-def _column(path: str | Path, header: list[str], name: str | None, usual: int) -> int:
-    if name is None:
-        if len(header) <= usual:
-            raise InvalidInput(
-                f"{path} must have a time column and a column of numbers; it has only {header[0]!r}"
-            )
-        return usual
-    if name not in header:
-        raise InvalidInput(f"{path} has no column {name!r}, only {', '.join(map(repr, header))}")
-    return header.index(name)
-
-
-def _number(text: str, where: str) -> float:
-    try:
-        number = float(text)
-    except ValueError:
-        number = math.nan
-    if not math.isfinite(number) or number < 0:
-        raise InvalidInput(f"{where}: {text!r} must be a number from 0 on")
-    return number
+def _entries(path: str | Path, time: str | None, value: str | None) -> list[_Entry]:
+    """All lines of a file, at a constant step."""
+    sheet = Sheet.read(path)
+    if value is None and len(sheet.header) < 2:
+        raise InvalidInput(
+            f"{path} must have a time column and a column of numbers; it has only {sheet.header[0]!r}"
+        )
+    when = 0 if time is None else sheet.column(time)
+    what = 1 if value is None else sheet.column(value)
+    entries = [
+        _Entry(line, line.entries[when], _seconds(line.entries[when], line.where), line.amount(what))
+        for line in sheet.lines
+    ]
+    _check_step(str(path), entries)
+    return entries
 
 
 def _seconds(text: str, where: str) -> float:
@@ -135,13 +124,14 @@ def _seconds(text: str, where: str) -> float:
     return number
 
 
-def _check_step(path: str, times: list[float], texts: list[str]) -> None:
-    steps = [after - before for before, after in itertools.pairwise(times)]
-    if not steps:
+def _check_step(path: str, entries: Sequence[_Entry]) -> None:
+    pairs = [*itertools.pairwise(entries)]
+    if not pairs:
         return
-    usual = collections.Counter(steps).most_common(1)[0][0]
-    for number, step in enumerate(steps):
-        where = f"{path}, lines {number + 2} and {number + 3}: from {texts[number]} to {texts[number + 1]}"
+    usual = collections.Counter(after.time - before.time for before, after in pairs).most_common(1)[0][0]
+    for before, after in pairs:
+        step = after.time - before.time
+        where = f"{path}, lines {before.line.number} and {after.line.number}: from {before.written} to {after.written}"
         if step <= 0:
             raise InvalidInput(f"{where} time does not go forward")
         if abs(step - usual) > JITTER * abs(usual):
@@ -150,4 +140,4 @@ def _check_step(path: str, times: list[float], texts: list[str]) -> None:
 
 
 def _told(seconds: float) -> str:
-    return str(timedelta(seconds=seconds)) if seconds >= 60 else f"{seconds:g}"
+    return str(timedelta(seconds=seconds)) if 60 <= seconds < 1e12 else f"{seconds:g}"

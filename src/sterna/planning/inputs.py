@@ -10,8 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from sterna.errors import InvalidInput
+from sterna.planning.checks import check_number, numbers
 from sterna.planning.matrix import Matrix
-from sterna.planning.plan import Numbers, Problem, before, check_tau
+from sterna.planning.plan import Numbers, Problem, before
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -40,12 +41,19 @@ class Inputs:
     @classmethod
     def of(cls, sizes: Numbers, loads: Numbers, matrix: Matrix, tau: float, gamma: float) -> Inputs:
         """Checked: ``InvalidInput`` names what is wrong, ``Unbalanceable`` the least tau where a worker count needs a greater one."""
-        problem = None
-        for count in matrix.counts:
-            problem = Problem.of([0] * len(sizes), sizes, loads, count)
-            problem.check_feasible(check_tau(tau))
-        assert problem is not None
-        return cls(shares(problem.sizes), shares(problem.loads), matrix, float(tau), check_gamma(gamma))
+        if not isinstance(matrix, Matrix):
+            raise InvalidInput(
+                f"the matrix is {matrix!r}: it must be a Matrix, given (Matrix.of) or learnt (Matrix.learnt)"
+            )
+        allowed = check_number("tau", tau, "; values hold for one balance")
+        held = numbers("size", sizes)
+        if not len(held):
+            raise InvalidInput("there are no sizes: there must be a bin at least, with a size and a load")
+        nobody = np.zeros(len(held), np.int64)
+        problems = [Problem.of(nobody, held, loads, count) for count in matrix.counts]
+        for problem in problems:
+            problem.check_feasible(allowed)
+        return cls(shares(held), shares(problems[0].loads), matrix, allowed, check_gamma(gamma))
 
     @property
     def bins(self) -> int:

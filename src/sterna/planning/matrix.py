@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from sterna.errors import InvalidInput, check_whole
+from sterna.errors import InvalidInput
+from sterna.planning.checks import listed, whole
 
 Floats = npt.NDArray[np.float64]
 ROUNDING = 1e-9
@@ -31,7 +33,7 @@ class Matrix:
     rows: Floats
 
     @classmethod
-    def of(cls, counts: Sequence[int], rows: Sequence[Sequence[float]] | Floats) -> Matrix:
+    def of(cls, counts: Iterable[int], rows: Sequence[Sequence[float]] | Floats) -> Matrix:
         """A matrix that is given, checked.
 
         Example:
@@ -41,7 +43,10 @@ class Matrix:
         """
         known = _checked_counts(counts)
         try:
-            array = np.array(rows, np.float64)
+            array = np.array(rows)
+            if array.dtype.kind in "SU":
+                raise TypeError("texts are no numbers")  # noqa: TRY301 - one message for all that is no number
+            array = array.astype(np.float64)
         except (TypeError, ValueError) as error:
             raise InvalidInput(f"a transition matrix has a row of numbers for each count: {error}") from error
         if array.shape != (len(known), len(known)):
@@ -62,7 +67,7 @@ class Matrix:
         return cls(known, array)
 
     @classmethod
-    def learnt(cls, changes: Iterable[tuple[int, int]], counts: Sequence[int] | None = None) -> Matrix:
+    def learnt(cls, changes: Iterable[tuple[int, int]], counts: Iterable[int] | None = None) -> Matrix:
         """How often each number of workers followed each, as probabilities.
 
         A number that nothing ever followed is taken to be followed by its neighbours, alike.
@@ -75,7 +80,7 @@ class Matrix:
             >>> Matrix.learnt([(2, 3), (3, 2), (2, 3), (3, 4)]).rows.tolist()
             [[0.0, 1.0, 0.0], [0.5, 0.0, 0.5], [0.0, 1.0, 0.0]]
         """
-        pairs = list(changes)
+        pairs = [_change(at, pair) for at, pair in enumerate(listed("changes", changes))]
         if counts is None:
             if not pairs:
                 raise InvalidInput("no change of the number of workers to learn from, and no counts given")
@@ -116,12 +121,21 @@ class Matrix:
         return float(self.rows[place, place])
 
 
-def _checked_counts(counts: Sequence[int]) -> tuple[int, ...]:
-    for count in counts:
-        check_whole("a worker count", count, 1)
-    if not len(counts) or list(counts) != sorted(set(counts)):
-        raise InvalidInput(f"worker counts must be ascending, each once: {_listed(counts)}")
-    return tuple(counts)
+def _change(at: int, pair: Any) -> tuple[int, int]:
+    entries = listed(f"change {at}", pair)
+    if len(entries) != 2:
+        raise InvalidInput(
+            f"change {at} is {pair!r}: it must be two worker counts, that before and that after"
+        )
+    before, after = (whole(f"a worker count of change {at}", one, 1) for one in entries)
+    return before, after
+
+
+def _checked_counts(counts: Iterable[int]) -> tuple[int, ...]:
+    known = [whole("a worker count", count, 1) for count in listed("counts", counts)]
+    if not known or known != sorted(set(known)):
+        raise InvalidInput(f"worker counts must be ascending, each once: {_listed(known)}")
+    return tuple(known)
 
 
 def _listed(counts: Sequence[int]) -> str:

@@ -9,14 +9,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from numbers import Real
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from sterna.configuration import MAX_WORKERS, check_workers
+from sterna.configuration import check_workers
 from sterna.errors import InvalidInput
+from sterna.planning.checks import check_tau, numbers, workers_of
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -100,17 +99,9 @@ class Problem:
     @classmethod
     def of(cls, assignment: Workers, sizes: Numbers, loads: Numbers, workers: int) -> Problem:
         """Checked; see the module's docstring."""
-        owners = np.asarray(assignment)
-        if owners.ndim != 1 or not len(owners) or not np.issubdtype(owners.dtype, np.integer):
-            raise InvalidInput("the assignment must be a list of whole numbers, one for each bin")
-        wrong = (owners < 0) | (owners >= MAX_WORKERS)
-        if wrong.any():
-            at = int(np.argmax(wrong))
-            raise InvalidInput(
-                f"the worker of bin {at} is {owners[at]}: it must be a number from 0 to {MAX_WORKERS - 1}"
-            )
+        owners = workers_of(assignment)
         return cls(
-            owners.astype(np.int64),
+            owners,
             numbers("size", sizes, len(owners)),
             numbers("load", loads, len(owners)),
             check_workers(workers),
@@ -206,19 +197,6 @@ class Problem:
         return f": bin {at} alone has {times:.4g} times the mean"
 
 
-def check_tau(tau: Any) -> float:
-    """A tau as a number; ``InvalidInput`` if it is none from 0 on."""
-    return check_number("tau", tau, ", or 'least'")
-
-
-def check_number(what: str, value: Any, others: str = "") -> float:
-    """A number from 0 on; ``InvalidInput`` says what else would be right."""
-    number = math.nan if isinstance(value, bool) or not isinstance(value, Real) else float(value)
-    if not 0 <= number < math.inf:
-        raise InvalidInput(f"{what} is {value!r}: it must be a number from 0 on{others}")
-    return number
-
-
 def rounded_up(tau: float) -> float:
     """A tau for people to read, who may then ask for it: never less than it is."""
     return math.ceil(tau * 1e6) / 1e6
@@ -244,23 +222,3 @@ def reach(load_before: Floats, limit: float) -> Ints:
     """For each end of an interval the first bin that it may begin with, given the load before each bin."""
     first = np.searchsorted(load_before, load_before - limit, "left")
     return np.minimum(first, np.arange(len(load_before)))
-
-
-def numbers(what: str, values: Numbers, count: int, of: str = "bin") -> Floats:
-    """Numbers from 0 on, one for each bin; ``InvalidInput`` names the first that is missing or wrong."""
-    try:
-        array = np.array(values, np.float64)
-    except (TypeError, ValueError) as error:
-        raise InvalidInput(f"the {what}s must be numbers, one for each {of}: {error}") from error
-    if array.ndim != 1:
-        raise InvalidInput(f"the {what}s must be a list of numbers, one for each {of}")
-    if len(array) != count:
-        raise InvalidInput(f"there are {count} {of}s and {len(array)} {what}s: each {of} must have one")
-    wrong = ~(np.isfinite(array) & (array >= 0))
-    if wrong.any():
-        at = int(np.argmax(wrong))
-        raise InvalidInput(f"the {what} of {of} {at} is {array[at]}: it must be a number from 0 on")
-    with np.errstate(over="ignore"):
-        if not np.isfinite(array.sum()):
-            raise InvalidInput(f"the {what}s add up to more than a number can hold")
-    return array

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from sterna.errors import InvalidInput
 from sterna.planning.assigning import assigned
+from sterna.planning.checks import listed
 from sterna.planning.overlap import kept
 from sterna.planning.plan import Numbers, Plan, Problem, Workers, before, limit_of, reach
 from sterna.planning.ssm import ssm
@@ -107,13 +108,14 @@ def sequence(
         >>> ssm(**bins, workers=3).moved  # less now, and 2 more later
         2.0
     """
-    if not len(counts):
+    steps = listed("counts", counts)
+    if not steps:
         raise InvalidInput("a sequence needs at least one worker count")
-    problems = [Problem.of(assignment, sizes, loads, count) for count in counts]
+    problems = [Problem.of(assignment, sizes, loads, count) for count in steps]
     taus = [one.resolved(tau) for one in problems]
     problem, weight_before = problems[0], before(problems[0].weights)
-    ceiling = _one_by_one(problem, counts, taus)
-    stages = [partitionings(problem.loads, *step) for step in zip(counts, taus, strict=True)]
+    ceiling = _one_by_one(problem, steps, taus)
+    stages = [partitionings(problem.loads, *step) for step in zip(steps, taus, strict=True)]
     cost = weight_before[-1] - kept(problem.cuts[None], stages[0], weight_before)[0]
     origins: list[Ints] = []
     for step in range(1, len(stages)):

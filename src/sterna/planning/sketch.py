@@ -11,7 +11,8 @@ import pyarrow as pa
 
 from sterna.errors import InvalidInput, check_whole
 from sterna.hashing import Hashes, one_array, stable_order, validity, values_of
-from sterna.planning.plan import Numbers, numbers
+from sterna.planning.checks import numbers
+from sterna.planning.plan import Numbers
 
 Floats = npt.NDArray[np.float64]
 
