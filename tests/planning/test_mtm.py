@@ -16,6 +16,7 @@ from sterna.planning.history import changes
 from sterna.planning.matrix import Matrix
 from sterna.planning.mtm import mtm
 from sterna.planning.precompute import precompute
+from sterna.planning.priced import Pieces
 from sterna.planning.search import Effort
 
 SMALL = Effort(pool=24, exact=0, rounds=3, looked_at=12)
@@ -198,6 +199,26 @@ def test_bins_that_differ_a_little_are_still_balanced():
         mtm([0] * 12, sizes, shifted, 4, values)
     plan = mtm([0] * 12, sizes, shifted, 4, values, tolerance=0.05)
     assert np.bincount(plan.assignment, shifted).max() <= 1.3 * sum(shifted) / 4 + 1e-9
+
+
+@pytest.mark.parametrize("longer", [True, False])
+def test_prices_may_be_of_longer_or_of_shorter_intervals(longer):
+    sizes = list(range(1, 17))
+    alike, uneven = [1.0] * 16, [0.8] * 8 + [1.2] * 8
+    made_for, now = (uneven, alike) if longer else (alike, uneven)
+    matrix = Matrix.of([2, 3, 4], [[0, 0.7, 0.3], [0.5, 0, 0.5], [0.3, 0.7, 0]])
+    values = precompute(sizes, made_for, matrix, 0.5, 0.8, effort=SMALL)
+    width = Pieces.of(np.array(sizes), np.array(now), 4, 0.5).begins.shape[1]
+    assert (values.found.prices[4].shape[1] > width) == longer
+    for workers in matrix.counts:
+        plan = mtm([0] * 5 + [1] * 11, sizes, now, workers, values, tolerance=0.2)
+        assert np.bincount(plan.assignment, now).max() <= 1.5 * sum(now) / workers + 1e-9
+
+
+@pytest.mark.parametrize("values", ["values.npz", None])
+def test_values_are_no_name_of_a_file(values):
+    with pytest.raises(InvalidInput, match=r"it must be Values, as precompute gives them or Values\.load"):
+        mtm([0, 1], [1, 1], [1, 1], 2, values)
 
 
 def test_what_the_values_do_not_know_is_refused():

@@ -11,7 +11,8 @@ from sterna.planning.inputs import Inputs
 from sterna.planning.matrix import Matrix
 from sterna.planning.precompute import precompute
 from sterna.planning.search import Effort
-from sterna.planning.values import FORMAT, Values
+from sterna.planning.stored import FORMAT
+from sterna.planning.values import Values
 
 MATRIX = Matrix.of([2, 3, 4], [[0, 0.7, 0.3], [0.5, 0.1, 0.4], [0, 1, 0]])
 SIZES, LOADS = list(range(1, 13)), [5, 4] * 6
@@ -117,3 +118,19 @@ def test_a_discount_that_is_none_is_refused(gamma):
 def test_a_balance_that_a_count_can_not_have_is_refused():
     with pytest.raises(Unbalanceable, match="into 4 intervals"):
         precompute([1] * 6, [1] * 6, MATRIX, 0.1, 0.5)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ({"tau": "least"}, "tau is 'least': it must be a number from 0 on; values hold for one balance"),
+        ({"sizes": [], "loads": []}, "there are no sizes: there must be a bin at least"),
+        ({"sizes": [1, float("nan"), 1], "loads": [1] * 3}, "the size of bin 1 is nan"),
+        ({"loads": LOADS[1:]}, "there are 12 bins and 11 loads"),
+        ({"matrix": [[0, 1], [1, 0]]}, "it must be a Matrix"),
+    ],
+)
+def test_what_is_wrong_with_the_inputs_is_named(wrong, words):
+    right = {"sizes": SIZES, "loads": LOADS, "matrix": MATRIX, "tau": 0.5, "gamma": 0.8}
+    with pytest.raises(InvalidInput, match=words):
+        precompute(**right | wrong)

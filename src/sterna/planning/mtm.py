@@ -12,6 +12,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from sterna.errors import InvalidInput
 from sterna.planning.assigning import assigned
 from sterna.planning.inputs import shares
 from sterna.planning.overlap import kept
@@ -58,6 +59,10 @@ def mtm(
         >>> plan.assignment.tolist(), plan.moved  # ssm moves 2, and 2 again each time that this changes
         ([0, 0, 1, 1], 3.0)
     """
+    if not isinstance(values, Values):
+        raise InvalidInput(
+            f"values is {values!r}: it must be Values, as precompute gives them or Values.load reads them"
+        )
     problem = Problem.of(assignment, sizes, loads, workers)
     values.inputs.matrix.place(workers)
     values.check_state(problem.sizes, problem.loads, tolerance)
@@ -78,7 +83,9 @@ def _looked_at(problem: Problem, single: Plan, values: Values, held: Floats) -> 
     others = [_cuts(single.assignment, workers)]
     if values.found.prices and len(problem.owners) == inputs.bins:
         pieces = Pieces.of(shares(problem.sizes), problem.loads, workers, inputs.tau)
-        others += options(problem.cuts[None], pieces, inputs.gamma * values.found.prices[workers])
+        others += options(
+            problem.cuts[None], pieces, inputs.gamma * pieces.laid_out(values.found.prices[workers])
+        )
     rows = np.concatenate(others)
     candidates = sight.candidates[workers]
     even = np.diff(problem.load_before[candidates], axis=1).max(axis=1) <= problem.limit(inputs.tau)

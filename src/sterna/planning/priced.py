@@ -50,6 +50,11 @@ class Pieces:
         """How many bins there are."""
         return len(self.held) - 1
 
+    def laid_out(self, prices: Floats) -> Floats:
+        """Prices of intervals that were longer or shorter at most, as those of these: what is longer than any that had a price has that of the longest with the same end."""
+        more = self.begins.shape[1] - prices.shape[1]
+        return np.pad(prices, ((0, 0), (more, 0)), "edge") if more > 0 else prices[:, -more:]
+
 
 def following(old: Ints, pieces: Pieces, prices: Floats | None = None) -> Ints:
     """For each old partitioning the next one that is best: least state moved plus prices of its intervals.
