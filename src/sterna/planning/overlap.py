@@ -1,17 +1,15 @@
 """How much state stays when one partitioning into intervals follows another: the best matching of old intervals to new ones.
 
-What matches keeps its order: of two old intervals that each overlap the new one they become, the left one becomes the left one. So the best matching is
-that of two sequences, found one old and one new interval after the other, and for many pairs of partitionings at once.
+The cuts of both, in order, part the bins into at most n + n' - 1 segments, each in one old and one new interval: a staircase of pairs that overlap. To match a pair is to choose its segment, and no two segments
+may be chosen that share an interval. Those that do follow each other, so of the past it matters only whether the old interval that the walk is in has been matched, and whether the new one has: one walk along the segments, for many pairs of partitionings at once.
 """
 
 from __future__ import annotations
 
-import itertools
-
 import numpy as np
 import numpy.typing as npt
 
-BLOCK = 1 << 15
+BLOCK = 1 << 14
 """So many pairs are looked at together: what is known about them stays in the processor's cache."""
 
 Floats = npt.NDArray[np.float64]
@@ -37,27 +35,48 @@ def kept(old: Ints, new: Ints, before: Floats) -> Floats:
     for top in range(0, len(old), high):
         for left in range(0, len(new), wide):
             block = out[top : top + high, left : left + wide]
-            block[:] = _kept(olds[:, top : top + high], news[:, left : left + wide])
+            block[:] = _walked(olds[:, top : top + high], news[:, left : left + wide])
     return out
 
 
-def _kept(old: Floats, new: Floats) -> Floats:
-    """The same for one block: a row for each cut, the state before it in each partitioning."""
-    shape = (old.shape[1], new.shape[1])
-    # above[j]: the most that stays of the old intervals so far, if the first j new ones are theirs.
-    above = [np.zeros(shape)] * len(new)
-    begin, common = np.empty(shape), np.empty(shape)
-    for start, end in itertools.pairwise(old):
-        lowest, highest = start.min(), end.max()
-        row = above[:1]
-        for j in range(1, len(new)):
-            here = np.maximum(above[j], row[-1])
-            if new[j - 1].min() < highest and new[j].max() > lowest:
-                np.maximum(start[:, None], new[j - 1], out=begin)
-                np.minimum(end[:, None], new[j], out=common)
-                common -= begin
-                common += above[j - 1]
-                np.maximum(here, common, out=here)
-            row.append(here)
-        above = row
-    return above[-1]
+def _walked(old: Floats, new: Floats) -> Floats:
+    """The same for one block: a row for each cut, the state before it in each partitioning.
+
+    Where an old and a new cut are at the same place, the old one comes first: what lies between them is nothing. Choices are made bit by bit, because a processor that guesses which way each pair goes guesses wrong.
+    """
+    shape, steps = (old.shape[1], new.shape[1]), len(old) + len(new) - 3
+    old_ends, new_ends = _ends(old, steps), _ends(new, steps)
+    old_at, new_at = (np.broadcast_to(one, shape).copy() for one in np.ogrid[: shape[0], : shape[1]])
+    old_end, new_end = old_ends.take(old_at), new_ends.take(new_at)
+    # The most that stays up to here: if both intervals here are free, if only the old one may be matched, only the new one, both.
+    free, old_may, new_may, both_may = (np.zeros(shape) for _ in range(4))
+    begin, end, matched = np.zeros(shape), np.empty(shape), np.empty(shape)
+    old_first, work = np.empty(shape, np.int64), np.empty(shape, np.int64)
+    for _ in range(steps):
+        np.minimum(old_end, new_end, out=end)
+        np.subtract(end, begin, out=matched)
+        matched += free
+        np.maximum(both_may, matched, out=both_may)
+        np.less_equal(old_end, new_end, out=old_first, casting="unsafe")
+        np.negative(old_first, out=old_first)
+        _choose(old_first, old_may, new_may, free, work)
+        _choose(old_first, both_may, new_may, new_may, work)
+        _choose(old_first, old_may, both_may, old_may, work)
+        old_at += np.bitwise_and(old_first, shape[0], out=work)
+        new_at += np.bitwise_and(np.invert(old_first, out=old_first), shape[1], out=work)
+        old_ends.take(old_at, out=old_end, mode="clip")
+        new_ends.take(new_at, out=new_end, mode="clip")
+        begin, end = end, begin
+    return both_may
+
+
+def _choose(mask: Ints, yes: Floats, no: Floats, out: Floats, work: Ints) -> None:
+    """What is chosen where the mask's bits are all set, and where none is."""
+    np.bitwise_xor(yes.view(np.int64), no.view(np.int64), out=work)
+    work &= mask
+    np.bitwise_xor(work, no.view(np.int64), out=out.view(np.int64))
+
+
+def _ends(cuts: Floats, steps: int) -> Floats:
+    """Where intervals end, one row after the other, the last again and again."""
+    return np.concatenate([cuts[1:], np.repeat(cuts[-1:], steps, axis=0)]).ravel()
