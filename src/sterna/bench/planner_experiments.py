@@ -43,6 +43,7 @@ class Sizes:
         gammas: for that on the discount.
         taus: for that on the balance, and the times of plans.
         sweep: numbers of bins, for that on them.
+        ahead: values are computed for no more bins than this, where bins are varied; for twice as many they take two to three times as long.
         timed: numbers of bins, for the times of plans.
         rings: so many of consistent hashing, of which the mean is taken.
         effort: of computing values.
@@ -58,6 +59,7 @@ class Sizes:
     gammas: tuple[float, ...]
     taus: tuple[float, ...]
     sweep: tuple[int, ...]
+    ahead: int
     timed: tuple[int, ...]
     rings: int
     effort: Effort
@@ -86,10 +88,17 @@ class Room:
             values = Values(inputs, search(inputs, self.sizes.effort, self._each))
             seconds = time.monotonic() - begin
             self.say(
-                f"{trace.name}: values for {state.name}, tau {tau:g}, gamma {gamma:g} in {seconds:.1f} s"
+                f"{trace.name}: values for {len(state.sizes)} bins, {state.name}, tau {tau:g}, gamma {gamma:g} in {seconds:.1f} s"
             )
             self._values[key] = values, seconds
         return self._values[key]
+
+    def extremes(self) -> list[State]:
+        """Bins alike, and the most skewed."""
+        return [
+            State.alike(self.sizes.bins),
+            State.skewed(self.sizes.bins, self.sizes.exponents[-1], self.seed),
+        ]
 
     def ahead(self, trace: Trace, state: State, tau: float, gamma: float) -> dict[str, Any]:
         """What the plan that looks ahead moves."""
@@ -101,8 +110,8 @@ class Room:
             "exact": values.found.exact,
         }
 
-    def line(self, trace: Trace, state: State, tau: float) -> dict[str, Any]:
-        """All planners."""
+    def line(self, trace: Trace, state: State, tau: float, *, ahead: bool = True) -> dict[str, Any]:
+        """All planners, or all but the one that looks ahead."""
         self.say(f"{trace.name}: {state.name}, {len(state.sizes)} bins, tau {tau:g}")
         found = {name: replay(one, trace, state).figures() for name, one in planners(state, tau, 0).items()}
         for name in ("consistent", "consistent_bounded"):
@@ -112,7 +121,8 @@ class Room:
         found["ssm_as_even_as_consistent"] = _mean(
             [replay(as_even_as_consistent(state, ring), trace, state) for ring in range(self.sizes.rings)]
         )
-        found["mtm"] = self.ahead(trace, state, tau, self.sizes.gamma)
+        if ahead:
+            found["mtm"] = self.ahead(trace, state, tau, self.sizes.gamma)
         return {**_setting(trace, state, tau), "planners": found}
 
 
@@ -126,10 +136,7 @@ def _state(room: Room, trace: Trace) -> list[dict[str, Any]]:
 def _gamma(room: Room, trace: Trace) -> list[dict[str, Any]]:
     """The plan that looks ahead, for several discounts, against the single-step plan."""
     out = []
-    for state in (
-        State.alike(room.sizes.bins),
-        State.skewed(room.sizes.bins, room.sizes.exponents[-1], room.seed),
-    ):
+    for state in room.extremes():
         tau = state.tau(room.sizes.tau, room.sizes.counts)
         single = replay(planners(state, tau, 0)["ssm"], trace, state).figures()
         for gamma in room.sizes.gammas:
@@ -139,26 +146,21 @@ def _gamma(room: Room, trace: Trace) -> list[dict[str, Any]]:
 
 
 def _tau(room: Room, trace: Trace) -> list[dict[str, Any]]:
-    """All planners, for several balances."""
-    state = State.alike(room.sizes.bins)
-    taus = dict.fromkeys(state.tau(tau, room.sizes.counts) for tau in room.sizes.taus)
-    return [room.line(trace, state, tau) for tau in taus]
+    """All planners, for several balances: bins alike, and the most skewed."""
+    out = []
+    for state in room.extremes():
+        taus = dict.fromkeys(state.tau(tau, room.sizes.counts) for tau in room.sizes.taus)
+        out += [room.line(trace, state, tau) for tau in taus]
+    return out
 
 
 def _bins(room: Room, trace: Trace) -> list[dict[str, Any]]:
-    """The single-step plan and Storm's default, for several numbers of bins."""
+    """All planners, for several numbers of bins; the one that looks ahead only for the fewer of them."""
     out = []
     for bins in room.sizes.sweep:
         state = State.skewed(bins, room.sizes.exponents[0], room.seed)
         tau = state.tau(room.sizes.tau, room.sizes.counts)
-        some = {name: planners(state, tau, 0)[name] for name in ("storm", "ssm")}
-        room.say(f"{trace.name}: {bins} bins, tau {tau:g}")
-        out.append(
-            {
-                **_setting(trace, state, tau),
-                "planners": {name: replay(one, trace, state).figures() for name, one in some.items()},
-            }
-        )
+        out.append(room.line(trace, state, tau, ahead=bins <= room.sizes.ahead))
     return out
 
 

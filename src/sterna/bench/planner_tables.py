@@ -47,13 +47,17 @@ def _costs(title: str, trace: str, lines: list[dict[str, Any]]) -> Table:
     table = Table(
         title=f"{title}: percent of all state moved by a migration\n{trace}{', ' if fixed else ''}{fixed}"
     )
-    known = [one for one in PLANNERS if one in lines[0]["planners"]]
+    known = [one for one in PLANNERS if any(one in line["planners"] for line in lines)]
     for column in (*varied, *(PLANNERS[one] for one in known)):
         table.add_column(column, justify="right", overflow="fold")
     for line in lines:
-        costs = (f"{line['planners'][one]['moved_percent']:.2f}" for one in known)
+        costs = (_cost(line["planners"].get(one)) for one in known)
         table.add_row(*(_told(line[one]) for one in varied), *costs)
     return table
+
+
+def _cost(figures: dict[str, Any] | None) -> str:
+    return "" if figures is None else f"{figures['moved_percent']:.2f}"
 
 
 def _times(lines: list[dict[str, Any]]) -> Table:
