@@ -15,7 +15,6 @@ from nexmark.runs import Run
 from sterna.nexmark.queries import QUERIES
 from sterna.testing import POINTS, crashing
 
-EVENTS = 40_000
 STRATEGIES = {
     "all_at_once": sterna.all_at_once(),
     "fluid": sterna.fluid(),
@@ -33,7 +32,7 @@ def length_of(query):
 
 
 def many_of(query):
-    """Events of the long tests."""
+    """A few hundred thousand events, where a query is not as slow as NBQX."""
     return 60_000 if query == "nbqx" else 300_000
 
 
@@ -43,19 +42,9 @@ def expected(query, shape, events):
 
 @pytest.mark.parametrize("query", QUERIES)
 def test_a_query_answers_what_its_definition_says(query, flows, tmp_path):
-    shape = shape_of(query)
+    shape, events = shape_of(query), 30_000 if query == "nbqx" else 300_000
     run = Run(flows[query], tmp_path)
-    for tables in epochs(shape, EVENTS, 7_000):
-        run.epoch(tables)
-    assert run.answer(query) == expected(query, shape, EVENTS)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("query", QUERIES)
-def test_a_query_answers_what_its_definition_says_at_length(query, flows, tmp_path):
-    shape, events = shape_of(query), many_of(query)
-    run = Run(flows[query], tmp_path)
-    for tables in epochs(shape, events, events // 30):
+    for tables in epochs(shape, events, events // 8 + 1):
         run.epoch(tables)
     assert run.answer(query) == expected(query, shape, events)
 
