@@ -25,10 +25,10 @@ STRATEGIES = {
 
 
 def length_of(query):
-    """Events and epochs; NBQX has six operators, each of which takes its time, and a minute must pass for some."""
+    """Events and epochs; NBQX has six operators, each of which takes its time."""
     if query == "nbqx":
         return 3_000, 12
-    return (20_000 if query in ("q5", "q7", "nbq5") else 10_000), 14
+    return 200_000, 14
 
 
 def many_of(query):
