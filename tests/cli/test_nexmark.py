@@ -63,7 +63,8 @@ def test_without_a_rate_one_is_searched_also_if_it_is_to_be_quick(spark, monkeyp
     assert result.exit_code == 0, (result.output, result.exception)
     told = json.loads(result.stdout)
     assert told["searched"]
-    assert 5_000 % told["search"]["tries"][0]["events_per_epoch"] == 0  # a quarter after a try that took too long
+    # A quarter, after a try that took too long.
+    assert 5_000 % told["search"]["tries"][0]["events_per_epoch"] == 0
     assert 0 < told["rate"] <= told["search"]["found"]
     assert told["search"]["reductions"] == len(told["search"]["refused"])
     assert list(tmp_path.iterdir()) == []
