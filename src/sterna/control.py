@@ -226,16 +226,19 @@ def _instant(moment: datetime | str) -> float:
 def told(when: When) -> str:
     """A time in words.
 
-    >>> told({"wall": 0}), told({"epoch": 7}), told({})
-    ('at 1970-01-01 00:00:00Z', 'at epoch 7', 'at once')
+    >>> told({"wall": 0}), told({"epoch": 7}), told({}), told({"wall": 1e300})
+    ('at 1970-01-01 00:00:00Z', 'at epoch 7', 'at once', 'at 1e+300 s since 1970')
     """
     if "epoch" in when:
         return f"at epoch {when['epoch']}"
     if not when:
         return "at once"
     ((kind, value),) = when.items()
-    moment = datetime.fromtimestamp(value / (1e6 if kind == "event" else 1), timezone.utc)
-    return f"{'when event time passes' if kind == 'event' else 'at'} {moment:%Y-%m-%d %H:%M:%SZ}"
+    prefix, seconds = ("when event time passes", value / 1e6) if kind == "event" else ("at", value)
+    try:
+        return f"{prefix} {datetime.fromtimestamp(seconds, timezone.utc):%Y-%m-%d %H:%M:%SZ}"
+    except (ValueError, OverflowError, OSError):  # beyond any calendar
+        return f"{prefix} {seconds:g} s since 1970"
 
 
 class ControlStream:

@@ -19,11 +19,12 @@ from sterna import asking
 from sterna.control import CLOCKS_APART, ControlStream, Entry
 from sterna.engine.checkpoint import DOCUMENT, FORMAT
 from sterna.errors import CheckpointError, StateError, UpdateRefused
+from sterna.heat import Heat
 from sterna.history import History
 from sterna.rehearsal import rehearse
 from sterna.state.manifest import Manifest, Manifests
 from sterna.state.store import Store
-from sterna.statistics import EpochCost, Heat, Statistics, bin_bytes
+from sterna.statistics import EpochCost, Statistics, bin_bytes
 from sterna.strategies import built_in
 from sterna.targets import Target
 

@@ -2,8 +2,7 @@
 
 Sizes come from the references of the last manifest: the bytes of a run are spread evenly over the hashes that its workers own of it. They are estimates: of a run
 whose larger part has been sent away, the rest counts as the whole until it is merged. Heat and the heaviest keys come with the
-receipts (``sterna.heat``, ``sterna.keys``), averaged over the last epochs. Costs are the durations of the last epochs, with and without moves. Everything here is pure but
-``Heat``, which forgets when the driver ends and learns again in a few epochs.
+receipts (``sterna.heat``, ``sterna.keys``), averaged over the last epochs. Costs are the durations of the last epochs, with and without moves. Everything here is pure.
 """
 
 from __future__ import annotations
@@ -17,23 +16,9 @@ import numpy as np
 import numpy.typing as npt
 
 from sterna.configuration import HASHES, Configuration
-from sterna.heat import Heat, count_cells, decode_heat, encode_heat, parted, spread
+from sterna.heat import parted, spread
 from sterna.keys import Keys
 from sterna.state.refs import RunRef
-
-__all__ = [
-    "EpochCost",
-    "Floats",
-    "Heat",
-    "Keys",
-    "Statistics",
-    "TableRefs",
-    "bin_bytes",
-    "count_cells",
-    "decode_heat",
-    "encode_heat",
-    "spread",
-]
 
 Floats = npt.NDArray[np.float64]
 TableRefs = Mapping[str, Sequence[RunRef]]

@@ -84,7 +84,12 @@ def test_the_headline_of_migrations_has_its_goals_and_a_page(bench, tmp_path_fac
     page = tmp_path_factory.mktemp("page") / "report.html"
     result = bench("migrate", "--experiment", "headline", "--report", str(page))
     found = result["experiments"]["headline"]
-    assert found["goals"]["matched_max_ratio"] == found["results"][0]["max_ratio"]["median"]
+    (line,) = found["results"]
+    assert found["goals"]["matched_max_ratio"] == line["max_ratio"]["median"]
+    (round_,) = line["rounds"]
+    assert round_["longer_before"]["records"] > round_["before"]["records"]
+    longer = round_["during"]["max_ms"] - round_["longer_before"]["max_ms"]
+    assert line["equal_increase_ms"]["median"] == pytest.approx(longer, abs=0.2)
     assert ">matched</h" in page.read_text()
 
 

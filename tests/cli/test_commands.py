@@ -180,7 +180,7 @@ def test_clocks_that_disagree(tmp_path):
 
 
 def test_paced_as_people_write_it():
-    from sterna.commands import strategy_of
+    from sterna.spelt import strategy_of
 
     assert strategy_of("paced:200ms", "as_given", 0) == strategies.to_json(strategies.paced(latency=0.2))
     assert strategy_of("paced:8MB", "hottest", 1) == strategies.to_json(

@@ -6,9 +6,10 @@ import numpy as np
 
 from sterna.configuration import HASHES, Configuration, bits_of
 from sterna.controllers import Sample, Standing, View, Worked
+from sterna.heat import encode_heat
 from sterna.keys import Keys
 from sterna.state.refs import RunRef
-from sterna.statistics import EpochCost, encode_heat
+from sterna.statistics import EpochCost
 
 NOW = 1_000_000.0
 SIZE = 1000

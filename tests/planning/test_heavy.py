@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from sterna.errors import InvalidInput
 from sterna.hashing import bins_of
+from sterna.heat import count_cells
 from sterna.planning import Sketch, Unbalanceable, capped, general, hot, refined, ssm
-from sterna.statistics import count_cells
 
 TOP = 1 << 63
 

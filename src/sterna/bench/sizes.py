@@ -90,7 +90,7 @@ QUICK = Sizes(
     memory="2g",
     claims=False,
 )
-_SHORT = Course(quiet=0.8, lead=0.2, longest=20.0, settle=2.0, rest=0.1, window=0.2)
+_SHORT = Course(quiet=0.8, lead=0.2, longest=20.0, settle=2.0, rest=0.1, window=0.2, further={"matched": 0.5})
 SMOKE = Sizes(
     course=_SHORT,
     sweep=_SHORT,

@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from sterna.commands import Checkpoint, Format, How, Operator, Order, Output, strategy_of
+from sterna.commands import Checkpoint, Format, How, Operator, Order, Output
 from sterna.configuration import MAX_WORKERS
 from sterna.controllers.advising import advise as ask
 from sterna.controllers.advising import seen
@@ -21,6 +21,7 @@ from sterna.controllers.view import View
 from sterna.errors import InvalidInput
 from sterna.readable import size
 from sterna.remote import Remote
+from sterna.spelt import strategy_of
 from sterna.strategies import from_json
 
 

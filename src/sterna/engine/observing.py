@@ -13,10 +13,11 @@ from typing import Any
 from sterna import strategies
 from sterna.configuration import Configuration
 from sterna.errors import InvalidInput, UpdateRefused
+from sterna.heat import Heat
 from sterna.migration import Migration, StrategyMissing
 from sterna.spread import Spread
 from sterna.state.manifest import Manifest
-from sterna.statistics import EpochCost, Heat, Statistics, bin_bytes
+from sterna.statistics import EpochCost, Statistics, bin_bytes
 
 REMEMBERED = 256
 BEFORE = 64

@@ -14,10 +14,10 @@ import numpy.typing as npt
 from sterna.configuration import MAX_BITS, bits_of, check_workers
 from sterna.errors import InvalidInput
 from sterna.hashing import bins_of
+from sterna.heat import spread
 from sterna.planning.checks import check_tau, numbers, workers_of
 from sterna.planning.plan import Numbers, Workers, limit_of
 from sterna.planning.sketch import Sketch
-from sterna.statistics import spread
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
