@@ -65,10 +65,10 @@ FULL = Sizes(
     headline=State(2**22, 232, 12),
     binned=State(16 * MILLION, 0, 8),
     powers=(4, 6, 8, 10, 12, 14),
-    keys=(4 * MILLION, 8 * MILLION, 16 * MILLION, 32 * MILLION, 64 * MILLION),
+    keys=(4 * MILLION, 16 * MILLION, 64 * MILLION),
     keyed=8,
-    proportional=tuple((2**n * MILLION, n + 3) for n in (2, 3, 4, 5, 6)),
-    loads=(0.0625, 0.125, 0.25, 0.5, 0.75),
+    proportional=tuple((2**n * MILLION, n + 3) for n in (2, 4, 6)),
+    loads=(0.125, 0.25, 0.5, 0.75),
     afterwards=State(4 * MILLION, 0, 8),
     memories=(State(2**20, 232, 5), State(2**22, 232, 7)),
 )
