@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from sterna.errors import InvalidInput, StateError, UpdateRefused
+from sterna.errors import InvalidInput, StateError, UpdateRefused, short
 from sterna.state.store import Store
 from sterna.targets import Target
 
@@ -134,19 +134,19 @@ class Entry:
         except KeyError as error:
             raise UpdateRefused(f"an entry needs {error}") from error
         except (TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
-            raise UpdateRefused(f"this is not a control entry: {error!r}") from error
+            raise UpdateRefused(f"this is not a control entry: {short(error)}") from error
 
 
 def _one_of(what: str, value: Any, known: tuple[str, ...]) -> str:
     if value not in known:
-        raise UpdateRefused(f"an entry's {what} must be one of {', '.join(known)}, not {value!r}")
+        raise UpdateRefused(f"an entry's {what} must be one of {', '.join(known)}, not {short(value)}")
     return str(value)
 
 
 def _checked_name(what: str, name: Any) -> str | None:
     if name is None or isinstance(name, str):
         return name
-    raise UpdateRefused(f"an entry's {what} must be a name, not {name!r}")
+    raise UpdateRefused(f"an entry's {what} must be a name, not {short(name)}")
 
 
 def checked_cause(cause: Any) -> str:
@@ -158,11 +158,13 @@ def checked_cause(cause: Any) -> str:
 
 def _checked_when(when: When) -> When:
     if len(when) > 1 or not set(when) <= {"epoch", "wall", "event"}:
-        raise UpdateRefused(f"an entry's time must be one of epoch, wall or event, not {when}")
+        raise UpdateRefused(f"an entry's time must be one of epoch, wall or event, not {short(when)}")
     for kind, value in when.items():
         number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
         if not number or (kind == "epoch" and value != int(value)):
-            raise UpdateRefused(f"an entry's time must be a number, and an epoch a whole one, not {when}")
+            raise UpdateRefused(
+                f"an entry's time must be a number, and an epoch a whole one, not {short(when)}"
+            )
     return when
 
 

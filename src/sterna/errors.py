@@ -9,6 +9,8 @@ from __future__ import annotations
 from numbers import Integral
 from typing import Any
 
+LONGEST_QUOTE = 200
+
 
 class SternaError(Exception):
     """Anything that Sterna raises on purpose."""
@@ -46,7 +48,17 @@ class EpochError(SternaError):
     """The receipts of an epoch are not what was expected; the epoch was not committed."""
 
 
+def short(value: Any) -> str:
+    """A value as an error quotes it: what people recognise it by, and never pages of it.
+
+    >>> short("name"), len(short([7] * 1000))
+    ("'name'", 200)
+    """
+    told = repr(value)
+    return told if len(told) <= LONGEST_QUOTE else f"{told[: LONGEST_QUOTE - 3]}..."
+
+
 def check_whole(what: str, value: Any, least: int) -> None:
     """Raises ``InvalidInput`` unless it is a whole number, not less than the least."""
     if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
-        raise InvalidInput(f"{what} must be a whole number from {least} on, not {value!r}")
+        raise InvalidInput(f"{what} must be a whole number from {least} on, not {short(value)}")

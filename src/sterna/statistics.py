@@ -8,9 +8,9 @@ receipts (``sterna.heat``, ``sterna.keys``), averaged over the last epochs. Cost
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -40,6 +40,28 @@ class EpochCost:
         if "ms" not in facts:
             return None
         return cls(epoch, facts["ms"], facts["moved_bytes"], facts["moved_bins"], facts["rows"])
+
+
+class Recent(Sequence[EpochCost]):
+    """The last epochs, to look at only; what is remembered later is seen too."""
+
+    def __init__(self, epochs: Sequence[EpochCost]) -> None:
+        self._epochs = epochs
+
+    @overload
+    def __getitem__(self, at: int) -> EpochCost: ...
+
+    @overload
+    def __getitem__(self, at: slice) -> list[EpochCost]: ...
+
+    def __getitem__(self, at: int | slice) -> EpochCost | list[EpochCost]:
+        return list(self._epochs)[at] if isinstance(at, slice) else self._epochs[at]
+
+    def __len__(self) -> int:
+        return len(self._epochs)
+
+    def __iter__(self) -> Iterator[EpochCost]:
+        return iter(self._epochs)
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from typing import Any, Protocol, cast
 import numpy as np
 
 from sterna.configuration import Configuration, bits_of, check_workers
-from sterna.errors import UpdateRefused
+from sterna.errors import UpdateRefused, short
 from sterna.levelling import balanced, rescaled
 from sterna.planned import check_planner, planned
 from sterna.statistics import Statistics
@@ -134,8 +134,10 @@ class Target:
                 workers = check_workers(data["workers"]) if "workers" in data else None
                 return replace(target, bits=bits, workers=workers)
         except (KeyError, TypeError, ValueError) as error:
-            raise UpdateRefused(f"this is not a target: {data!r} ({error})") from error
-        raise UpdateRefused(f"unknown kind of target {kind!r}; known are rescale, bins, balance and explicit")
+            raise UpdateRefused(f"this is not a target: {short(data)} ({error})") from error
+        raise UpdateRefused(
+            f"unknown kind of target {short(kind)}; known are rescale, bins, balance and explicit"
+        )
 
 
 def rescale(workers: int, planner: str | None = None, tau: float | str | None = None) -> Target:
@@ -167,14 +169,14 @@ def explicit(assignment: Mapping[int, int] | Iterable[tuple[int, int]]) -> Targe
     pairs = assignment.items() if isinstance(assignment, Mapping) else assignment
     if not isinstance(pairs, Iterable):
         raise UpdateRefused(
-            f"{pairs!r} is not a target: use rescale(n), bins(n), balance(), or a map of bins to workers"
+            f"{short(pairs)} is not a target: use rescale(n), bins(n), balance(), or a map of bins to workers"
         )
     seen: dict[int, int] = {}
     for pair in pairs:
         try:
             bin_, worker = (operator.index(part) for part in pair if not isinstance(part, bool))
         except (TypeError, ValueError) as error:
-            raise UpdateRefused(f"{pair!r} is not a pair (bin, worker) of whole numbers") from error
+            raise UpdateRefused(f"{short(pair)} is not a pair (bin, worker) of whole numbers") from error
         if seen.setdefault(bin_, worker) != worker:
             raise UpdateRefused(f"bin {bin_} is given to two workers, {seen[bin_]} and {worker}")
     if not seen:

@@ -188,3 +188,20 @@ def test_an_entry_that_looks_damaged_gets_some_seconds(tmp_path):
     assert [one for one, _ in stream.read([name], 900.0)[1]] == [name]
     stream.append(Entry(name, rescale(2)))
     assert [entry.name for entry in stream.read([name], 1004.0)[0]] == [name]
+
+
+def test_a_link_to_nowhere_and_one_to_itself_do_no_harm(tmp_path):
+    stream = ControlStream(Store.open(str(tmp_path)))
+    stream.append(Entry("b", rescale(2)))
+    for name, to in (("a", "a.json"), ("c", "nowhere")):
+        (tmp_path / "control" / f"{name}.json").symlink_to(to)
+    entries, bad, unfinished = stream.read(stream.names(), 1e9)
+    assert ([entry.name for entry in entries], unfinished) == (["b"], [])
+    assert [name for name, _ in bad] == ["a"]
+
+
+def test_an_error_does_not_quote_a_whole_large_target():
+    target = {"kind": "explicit", "assignment": [list(range(10_000))]}
+    with pytest.raises(UpdateRefused) as error:
+        Entry.from_json({"name": "n", "when": {}, "target": target})
+    assert len(str(error.value)) < 1_000

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import deque
+
 import numpy as np
 import pytest
 from hypothesis import example, given
@@ -11,7 +13,7 @@ from sterna.configuration import Configuration, moves
 from sterna.keys import Keys
 from sterna.spread import Spread
 from sterna.state.refs import RunRef
-from sterna.statistics import Statistics, bin_bytes
+from sterna.statistics import EpochCost, Recent, Statistics, bin_bytes
 from sterna.targets import balance
 
 EDGES = st.lists(st.integers(0, 2**64), min_size=2, max_size=2, unique=True).map(sorted)
@@ -103,3 +105,15 @@ def test_with_more_bins_a_heavy_key_stays_in_one_of_them():
     assert known.bytes.tolist() == [4.0] * 8
     assert known.keys is keys
     assert known.at(2).rows.tolist() == [20, 80]
+
+
+def test_what_a_strategy_is_told_of_the_last_epochs_grows_and_can_not_be_changed():
+    kept = deque([EpochCost(1, 50.0)], maxlen=2)
+    told = Recent(kept)
+    kept.append(EpochCost(2, 60.0))
+    assert [one.epoch for one in told] == [1, 2]
+    assert (told[-1].epoch, [one.epoch for one in told[:1]], len(told)) == (2, [1], 2)
+    with pytest.raises(AttributeError):
+        told.clear()
+    with pytest.raises(TypeError):
+        told[0] = EpochCost(3, 1.0)

@@ -86,7 +86,7 @@ def test_a_remote_run_is_kept_locally_and_fetched_again_when_the_copy_is_damaged
 
 
 def test_the_least_recently_used_file_is_closed_first(store, namer):
-    cache = RunCache(store, limit=2)
+    cache = RunCache(store, limit=2, in_use=0)
     refs = [cache.write(namer(), batch([i]), age=1, level=0, timed=True) for i in range(3)]
     first = cache.open(refs[0])
     cache.open(refs[1])
@@ -94,6 +94,17 @@ def test_the_least_recently_used_file_is_closed_first(store, namer):
     cache.open(refs[2])
     assert cache.open(refs[0]) is first
     assert len(cache._open) == 2
+
+
+def test_what_is_in_use_stays_open_beyond_the_limit_but_not_beyond_all(store, namer):
+    cache = RunCache(store, limit=2, in_use=3600, most=4)
+    refs = [cache.write(namer(), batch([i]), age=1, level=0, timed=True) for i in range(5)]
+    runs = [cache.open(ref) for ref in refs[:4]]
+    assert [cache.open(ref) for ref in refs[:4]] == runs
+    cache.open(refs[4])
+    assert len(cache._open) == 4
+    assert cache.open(refs[1]) is runs[1]
+    assert cache.open(refs[0]) is not runs[0]
 
 
 def test_one_cache_for_a_store_in_a_process(store, tmp_path):

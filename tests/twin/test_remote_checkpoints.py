@@ -122,7 +122,7 @@ def test_copies_that_nobody_opens_any_more_are_removed(begin, tmp_path, monkeypa
 
 def test_what_a_process_remembers_of_files_is_bounded(begin, tmp_path):
     twin = begin(memory())
-    twin.cache._limit = 4
+    twin.cache._limit, twin.cache._in_use, twin.cache._most = 4, 0.0, 4
     for _ in range(20):
         twin.epoch(rows(*range(20)))
     assert len(twin.cache._open) <= 4

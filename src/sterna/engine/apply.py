@@ -191,7 +191,9 @@ class _Apply:
         refs = self._relieved(spec.name, self._given(spec.name))
         whole = self.inbox.state(number)
         if whole is not None:
-            level = max(0, math.ceil(math.log(max(1, whole.num_rows / 50_000), 6)))
+            # Nothing else is where it goes, so it may lie as deep as anything here: what has moved is not merged again from the top.
+            deepest_level = max((ref.level for ref in refs), default=0)
+            level = max(deepest_level, math.ceil(math.log(max(1, whole.num_rows / 50_000), 6)))
             installed = self.cache.write_split(
                 self._namer(spec.name),
                 whole,

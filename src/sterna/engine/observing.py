@@ -17,7 +17,7 @@ from sterna.heat import Heat
 from sterna.migration import Migration, StrategyMissing
 from sterna.spread import Spread
 from sterna.state.manifest import Manifest
-from sterna.statistics import EpochCost, Statistics, bin_bytes
+from sterna.statistics import EpochCost, Recent, Statistics, bin_bytes
 
 REMEMBERED = 256
 BEFORE = 64
@@ -54,7 +54,7 @@ class Observer:
         return Statistics(
             bin_bytes(manifest.state.get(operator, {}), configuration),
             self._heat[operator].rows(configuration.bins),
-            self.recent,
+            Recent(self.recent),
             self._heat[operator].keys,
         )
 

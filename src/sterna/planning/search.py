@@ -7,7 +7,7 @@ Better ones are found by the dynamic programme of ``priced``: from the partition
 better is not guessed: it is looked one step ahead from there, at the candidates and their values.
 
 A worker count with few partitionings has all of them in its pool. If that is so for all counts, the values are exact. Otherwise they are those of a policy that could be followed: never too
-low, and how far above the least is not known (docs/planning-mtm.md has what was measured).
+low, and how far above the least is not known (docs/planning-ahead.md has what was measured).
 
 Random numbers come from seeds made of the round and the task, so the same inputs give the same candidates, wherever the tasks are done.
 """

@@ -15,6 +15,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -41,22 +42,43 @@ MAGIC = b"STERNA01"
 TRAILER = struct.Struct("<Q8s")
 
 
+@dataclass
+class _Opened:
+    """A file that is open, and when it was last asked for."""
+
+    run: Run
+    used: float
+
+
 class RunCache:
     """The run files that this process has open, the least recently used one closed first.
+
+    A large state has thousands of files, and an epoch may need all of them: what is in use stays open, beyond the limit too. Mapping a file
+    again takes several times as long as looking some hundred keys up in it.
 
     Args:
         store: Where the files live.
         local_dir: Where copies of the files of a store that is not local are kept; needed for such a store.
-        limit: How many files to keep open.
+        limit: How many files to keep open although nobody may need them any more.
+        in_use: For how many seconds after it was asked for a file counts as in use.
+        most: How many files to keep open at the most; the system allows a process some ten thousand mappings.
     """
 
-    def __init__(self, store: Store, local_dir: str | None = None, limit: int = 1024) -> None:
+    def __init__(
+        self,
+        store: Store,
+        local_dir: str | None = None,
+        limit: int = 1024,
+        *,
+        in_use: float = 30.0,
+        most: int = 16_384,
+    ) -> None:
         if not store.is_local and local_dir is None:
             raise StateError(f"runs of {store.uri} need a local directory: it can't be memory-mapped")
         self.store = store
         self.local_dir = local_dir
-        self._limit = limit
-        self._open: OrderedDict[str, Run] = OrderedDict()
+        self._limit, self._in_use, self._most = limit, in_use, most
+        self._open: OrderedDict[str, _Opened] = OrderedDict()
         self._verified: dict[str, int] = {}
         self._made: set[str] = set()
         self._next_sweep = 0.0
@@ -65,18 +87,27 @@ class RunCache:
     def open(self, ref: RunRef) -> Run:
         """Map the file of a reference; the first time in this process, check its size and checksum."""
         with self._lock:
-            run = self._open.get(ref.name)
-            if run is not None and self._verified.get(ref.name) == ref.checksum:
+            opened = self._open.get(ref.name)
+            if opened is not None and self._verified.get(ref.name) == ref.checksum:
+                opened.used = time.monotonic()
                 self._open.move_to_end(ref.name)
-                return run
+                return opened.run
         run = self._load(ref)
         with self._lock:
             self._trust(ref.name, ref.checksum)
-            self._open[ref.name] = run
+            self._open[ref.name] = _Opened(run, time.monotonic())
             self._open.move_to_end(ref.name)
-            while len(self._open) > self._limit:
-                self._open.popitem(last=False)
+            self._close_some()
         return run
+
+    def _close_some(self) -> None:
+        """Closes what nobody has used for a while, beyond the limit, and what is beyond all limits."""
+        idle_since = time.monotonic() - self._in_use
+        while len(self._open) > self._limit:
+            oldest = next(iter(self._open.values()))
+            if oldest.used > idle_since and len(self._open) <= self._most:
+                break
+            self._open.popitem(last=False)
 
     def write(
         self, name: str, batch: pa.RecordBatch, *, age: int, level: int, timed: bool, durable: bool = False
@@ -170,7 +201,7 @@ class RunCache:
         """Remember that a file need not be checked again; those that nobody asked for longest are forgotten."""
         self._verified.pop(name, None)
         self._verified[name] = checksum
-        while len(self._verified) > 8 * self._limit:
+        while len(self._verified) > 8 * self._most:
             del self._verified[next(iter(self._verified))]
 
     def _sweep_copies(self) -> None:

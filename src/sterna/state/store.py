@@ -50,6 +50,14 @@ def _filesystem(uri: str) -> tuple[Any, str]:
         raise InvalidInput(f"{uri} can't be opened: {error}") from error
 
 
+def _is_file(entry: os.DirEntry[str]) -> bool:
+    """Whether it is a file, or may be one: what can't be told is told when it is read."""
+    try:
+        return entry.is_file()
+    except OSError:
+        return True
+
+
 class Store:
     """One directory of one filesystem. Build it with ``Store.open``."""
 
@@ -217,12 +225,17 @@ class Store:
         return bool(filesystem.get_file_info(full).type == pafs.FileType.File)
 
     def size(self, path: str) -> int:
-        """How many bytes a file has; ``FileNotFoundError`` if there is none."""
+        """How many bytes a file has; ``FileNotFoundError`` if there is none, ``StateError`` if that can't be told."""
         local = self.local_path(path)
-        if local is not None:
-            return os.stat(local).st_size
-        filesystem, full = self._at(path)
-        info = filesystem.get_file_info(full)
+        try:
+            if local is not None:
+                return os.stat(local).st_size
+            filesystem, full = self._at(path)
+            info = filesystem.get_file_info(full)
+        except FileNotFoundError:
+            raise
+        except OSError as error:
+            raise _failed("look at", self.name(path), error) from error
         if info.type != pafs.FileType.File:
             raise FileNotFoundError(errno.ENOENT, "no such file", self.name(path))
         return int(info.size)
@@ -233,7 +246,7 @@ class Store:
         if local is not None:
             try:
                 with os.scandir(local) as entries:
-                    return sorted(e.name for e in entries if e.is_file() and not e.name.endswith(".tmp"))
+                    return sorted(e.name for e in entries if _is_file(e) and not e.name.endswith(".tmp"))
             except (FileNotFoundError, NotADirectoryError):
                 return []
             except OSError as error:
