@@ -10,18 +10,44 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyspark.sql import functions as F
 
+from sterna.bench import ceiling
 from sterna.bench.feeder import Schedule
+from sterna.bench.openloop import Records
 from sterna.bench.peers import telling
-from sterna.bench.peers.flink_count import SAMPLE, Seen, Watcher, first_lines, latencies, statements
+from sterna.bench.peers.flink import FlinkError
+from sterna.bench.peers.flink_count import (
+    CHUNK,
+    COMBINING,
+    PROBE,
+    RACE,
+    SAMPLE,
+    Seen,
+    Watcher,
+    counting,
+    first_lines,
+    latencies,
+    probes,
+    race,
+    reading,
+    record_of,
+)
 from sterna.bench.peers.lap import back
-from sterna.bench.peers.on_spark import wrong
+from sterna.bench.peers.on_flink import slope, write
+from sterna.bench.peers.on_spark import counts, wrong
 from sterna.bench.source import Turns
+from sterna.bench.subjects import SparkSubject, SternaSubject
 
 
 @given(st.integers(0, 12), st.integers(0, 10_000))
 def test_every_key_has_its_turn(power, start):
     keys = Turns(2**power)
     assert sorted(keys.key(start + i) for i in range(keys.count)) == list(range(keys.count))
+
+
+@given(st.integers(0, 24), st.integers(0, 10**9))
+def test_a_key_and_its_count_tell_the_record(power, record):
+    keys = Turns(2**power)
+    assert record_of(keys, keys.key(record), record // keys.count + 1) == record
 
 
 @pytest.mark.parametrize("end", [0, 1, 63, 64, 200])
@@ -47,9 +73,21 @@ def test_a_key_that_is_missing_is_wrong(spark):
     assert wrong(spark.createDataFrame([(0, 2), (1, 1)], "key long, n long"), Turns(4), 5) == 2
 
 
-def watched(path, lines):
+@pytest.mark.parametrize("system", ["sterna", "spark"])
+def test_what_is_lost_or_doubled_shows_in_the_state(spark, tmp_path, system):
+    checkpoint, keys = str(tmp_path / "checkpoint"), Turns(64)
+    subject = SternaSubject(checkpoint, 2, 16) if system == "sterna" else SparkSubject(checkpoint, 2)
+    end = ceiling.fill(spark, subject, str(tmp_path), Records(keys, 20))
+    found = counts(spark, subject, checkpoint).cache()
+    assert end == 64
+    assert wrong(found, keys, end) == 0
+    assert wrong(found, keys, end + 3) == 3  # as if three records had been lost
+    assert wrong(found, keys, end - 3) == 3  # as if three had been counted twice
+
+
+def watched(path, keys, lines):
     path.write_text("".join(f"2> {line}\n" for line in lines))
-    watcher = Watcher(path)
+    watcher = Watcher(path, keys)
     with watcher:
         deadline = time.monotonic() + 10
         wanted = sum(line.startswith("+") for line in lines)
@@ -60,28 +98,92 @@ def watched(path, lines):
 
 def test_the_watcher_counts_what_was_told_once(tmp_path):
     keys = Turns(2 * SAMPLE)
-    lines = ["+I[0, 1, 0]", f"+I[{keys.key(SAMPLE)}, 1, {SAMPLE}]", "-U[0, 1, 0]", f"+U[0, 2, {2 * SAMPLE}]"]
-    watcher = watched(tmp_path / "out", [*lines, lines[0], "Exception in thread", lines[3]])
+    lines = ["+I[0, 1]", f"+I[{keys.key(SAMPLE)}, 1]", "-U[0, 1]", "+U[0, 2]"]
+    watcher = watched(tmp_path / "out", keys, [*lines, lines[0], "Exception in thread", lines[3]])
+    assert [one.newest for one in watcher.seen] == [0, SAMPLE, 2 * SAMPLE, 0, 2 * SAMPLE]
     assert watcher.records == 3
-    assert watcher.wrong(keys, 2 * SAMPLE + 1) == 0
-    assert watcher.wrong(keys, 2 * SAMPLE) == 1
-    assert watcher.wrong(keys, 4 * SAMPLE) == 1
+    assert watcher.wrong(2 * SAMPLE + 1) == 0
+    assert watcher.wrong(2 * SAMPLE) == 1
+    assert watcher.wrong(4 * SAMPLE) == 1
+
+
+def test_a_record_that_is_forgotten_after_it_was_told_shows_in_the_next_one(tmp_path):
+    keys = Turns(CHUNK)
+    first = [f"+I[{keys.key(record)}, 1]" for record in range(0, CHUNK, SAMPLE)]
+    whole = watched(tmp_path / "whole", keys, first)
+    assert whole.wrong(CHUNK) == 0
+    assert whole.wrong(CHUNK, probed=True) == CHUNK // SAMPLE
+    again = [f"+U[{keys.key(record)}, {1 if record == SAMPLE else 2}]" for record in range(0, CHUNK, SAMPLE)]
+    assert watched(tmp_path / "again", keys, [*first, *again]).wrong(CHUNK, probed=True) == 1
+
+
+@given(st.integers(0, 20), st.integers(0, 40))
+def test_probes_are_what_the_lines_of_their_files_say(tmp_path_factory, chunks, start):
+    folder, end = tmp_path_factory.mktemp("probes"), CHUNK * (start + chunks)
+    write(folder, start * CHUNK, end, PROBE)
+    lines = [line for file in sorted(folder.iterdir()) for line in file.read_text().splitlines()]
+    firsts = [int(line.split(",")[0]) for line in lines]
+    told = [record for first in firsts for record in range(first, first + CHUNK, SAMPLE)]
+    assert told == probes(start * CHUNK, chunks * CHUNK)
 
 
 def test_a_record_counts_when_it_is_first_told():
     schedule = Schedule(begin=100.0, rate=256.0, first=256)
     seen = [Seen(99.0, 0, 1, 0), Seen(100.5, 0, 2, 256), Seen(103.0, 1, 1, 512), Seen(109.0, 0, 2, 256)]
-    kept = first_lines(seen, 256)
+    kept = first_lines([*seen, Seen(110.0, 1, 2, 768)], 256, 768)
     assert [one.at for one in kept] == [100.5, 103.0]
     assert latencies(kept, schedule, 100.0, 101.0).max == pytest.approx(0.5)
     assert latencies(kept, schedule, 101.0, 102.0).max == pytest.approx(2.0)
 
 
-def test_the_job_of_flink_counts_the_same_records(tmp_path):
-    text = " ".join(statements(tmp_path, Turns(2**10), 200))
+def test_the_job_of_flink_counts_the_same_records_and_nothing_else(tmp_path):
+    text = " ".join(counting(tmp_path, Turns(2**10), 200, "1 s", shown=False))
     assert "MOD(record * 2654435761, 1024) AS key" in text
     assert text.count("SHA512") == 2
-    assert "payload" not in " ".join(statements(tmp_path, Turns(2**10), 0))
+    assert (text.count("COUNT("), text.count("MAX(")) == (1, 1)
+    bare = " ".join(counting(tmp_path, Turns(2**10), 0, "1 s", shown=True))
+    assert (bare.count("COUNT("), bare.count("MAX("), bare.count("payload")) == (1, 0, 0)
+
+
+def test_flink_prints_only_where_that_is_looked_at(tmp_path):
+    *_, shown = counting(tmp_path, Turns(2**10), 0, "1 s", shown=True)
+    *_, dropped = counting(tmp_path, Turns(2**10), 0, "1 s", shown=False)
+    *_, source = reading(tmp_path, Turns(2**10), "1 s")
+    assert "INTO seen" in shown
+    assert "INTO dropped" in shown
+    assert dropped == "INSERT INTO dropped SELECT key, n FROM counts"
+    assert "counts" not in source
+
+
+def test_mini_batches_are_large_where_they_combine():
+    assert race(2**23) == RACE
+    assert race(2**16) == COMBINING
+    assert COMBINING.batch > 4 * 2**16
+
+
+@given(
+    st.integers(1, 10**6),
+    st.integers(0, 10**9),
+    st.lists(st.floats(0.01, 10.0), min_size=2, max_size=50),
+)
+def test_the_slope_of_an_even_pace_is_that_pace(rate, start, gaps):
+    moments = [sum(gaps[:i]) for i in range(len(gaps) + 1)]
+    samples = [(at, start + round(rate * 100_000 * at)) for at in moments]
+    assert slope(samples) == pytest.approx(rate * 100_000, rel=0.01)
+
+
+def test_the_slope_of_bursts_is_not_that_of_a_burst():
+    samples = [(i / 4, 100_000 * (i // 8)) for i in range(120)]  # a batch every two seconds
+    assert slope(samples) == pytest.approx(50_000, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("samples", "says"),
+    [([], "no records"), ([(0.0, 5), (1.0, 5)], "no records"), ([(0.0, 5), (1.0, 3)], "anew")],
+)
+def test_what_says_nothing_about_a_rate_is_an_error(samples, says):
+    with pytest.raises(FlinkError, match=says):
+        slope(samples)
 
 
 def test_latency_is_back_when_the_last_record_waits_as_before():

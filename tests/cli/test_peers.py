@@ -26,7 +26,8 @@ def small(monkeypatch):
         running.QUICK,
         router=packed.Size(2_000, 1_000, 0.3, 1.5),
         queries=size,
-        throughput=Case(2**10, 0),
+        throughput=Case(2**11, 0),
+        few_keys=Case(2**10, 0),
         rescale=(Case(2**10, 20),),
         course=SHORT,
         memory="2g",
@@ -67,8 +68,10 @@ def test_sterna_and_spark_rescale_and_lose_nothing(spark, tmp_path):
 
 def test_how_much_it_keeps_up_with(spark, tmp_path):
     found = told("--part", "throughput", "--system", "sterna", "--dir", str(tmp_path))
-    assert found["throughput"]["sterna_records_per_second"] > 0
-    assert found["throughput"]["keys"] == 2**10
+    many, few = found["throughput"], found["throughput"]["few_keys"]
+    assert many["sterna_records_per_second"] > 0
+    assert few["sterna_records_per_second"] > 0
+    assert (many["keys"], few["keys"]) == (2**11, 2**10)
 
 
 def test_flink_counts_and_rescales(spark, tmp_path):
@@ -78,6 +81,39 @@ def test_flink_counts_and_rescales(spark, tmp_path):
     assert line["wrong_keys"] == 0
     assert line["during_max_ms"] >= line["before_p50_ms"] > 0
     assert list(tmp_path.iterdir()) == []
+
+
+def test_what_flink_reads_alone_is_told_beside_its_rate(spark, tmp_path):
+    found = told("--part", "throughput", "--system", "flink", "--flink", str(FLINK), "--dir", str(tmp_path))
+    many, few = found["throughput"], found["throughput"]["few_keys"]
+    assert many["flink_source_records_per_second"] > 0
+    for told_of in (many, few):
+        assert told_of["flink_records_per_second"] > 0
+        assert [one["task_manager"] > 0 for one in told_of["flink_cores"]] == [True]
+
+
+def test_a_flink_that_can_not_be_installed_costs_only_itself(spark, tmp_path, monkeypatch):
+    monkeypatch.setattr(flink, "PACKAGE", "there-is-no-such-package-of-flink==1")
+    result = CliRunner().invoke(
+        app,
+        [
+            "bench",
+            "peers",
+            "--quick",
+            "--json",
+            "--part",
+            "throughput",
+            "--system",
+            "flink",
+            "--dir",
+            str(tmp_path),
+        ],
+    )
+    assert result.exit_code == 0, (result.output, result.exception)
+    found = json.loads(result.stdout)
+    assert len(found["failures"]) == 1
+    assert "can't be installed" in found["failures"][0]
+    assert "flink_records_per_second" not in found["throughput"]
 
 
 @pytest.mark.parametrize(

@@ -215,7 +215,7 @@ def peers(
 ) -> None:
     """Sterna beside Spark's own operators and Apache Flink: events a second, and what a rescale from two workers to four costs.
 
-    Flink is installed into a folder of its own, from the package that PyFlink is made of. The full run takes about two hours.
+    Flink is installed into a folder of its own, from the package that PyFlink is made of. The full run takes about two and a half hours: a few minutes for router, half an hour for throughput, three quarters of an hour for queries, an hour for rescale.
     """
     with failures():
         from sterna.bench.peers import running

@@ -1,7 +1,7 @@
-"""Apache Flink beside Sterna: a session cluster on loopback, in an environment of its own, and the calls that a benchmark needs.
+"""Apache Flink beside Sterna: a session cluster on loopback, in an environment of its own, and how a job is started on it.
 
 Flink comes as the package ``apache-flink-libraries``, the Java part of PyFlink, installed into a folder of its own; the benchmark needs no more of it. JobManager and TaskManager are children of
-this process and end with it. Everything that Flink writes lies below one folder. A call that fails raises ``FlinkError`` with what Flink said.
+this process and end with it. Everything that Flink writes lies below one folder. What fails, or does not come in time, raises ``FlinkError`` with what Flink said.
 """
 
 from __future__ import annotations
@@ -12,28 +12,24 @@ import socket
 import subprocess
 import sys
 import time
-import urllib.error
-import urllib.request
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import psutil
-from py4j.java_gateway import GatewayParameters, JavaGateway
-from py4j.protocol import Py4JError
 
+from sterna.bench.peers.flink_rest import LOOPBACK, FlinkError, Rest
+from sterna.bench.peers.flink_sql import Client, end
 from sterna.bench.rig import Say
-from sterna.errors import SternaError
+
+__all__ = ["PACKAGE", "Cluster", "FlinkError", "installed", "settings"]
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
 PACKAGE = "apache-flink-libraries==2.3.0"
-START_SECONDS, STOP_SECONDS, CALL_SECONDS = 90.0, 20.0, 30.0
-LOOPBACK = "127.0.0.1"
-MOST_PARALLELISM = 128
-"""Key groups: what Flink itself takes where nothing is said."""
+START_SECONDS, INSTALL_SECONDS = 90.0, 1800.0
+FRESH = "100 ms"
 JOB_MANAGER = "org.apache.flink.runtime.entrypoint.StandaloneSessionClusterEntrypoint"
 TASK_MANAGER = "org.apache.flink.runtime.taskexecutor.TaskManagerRunner"
 GATEWAY = "org.apache.flink.api.python.shaded.py4j.GatewayServer"
@@ -72,10 +68,6 @@ appender.file.layout.pattern = %d %-5p %c{1} %m%n
 """
 
 
-class FlinkError(SternaError):
-    """Flink could not be installed, started or asked."""
-
-
 def installed(folder: Path, say: Say) -> Path:
     """Flink's home, installed below a folder unless it is there."""
     home = folder / "pyflink"
@@ -92,23 +84,37 @@ def installed(folder: Path, say: Say) -> Path:
             str(folder),
             PACKAGE,
         ]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - our own words
+        try:
+            done = subprocess.run(  # noqa: S603 - our own words
+                command, capture_output=True, text=True, timeout=INSTALL_SECONDS, check=False
+            )
+        except subprocess.TimeoutExpired as error:
+            raise FlinkError(f"{PACKAGE} could not be installed in {INSTALL_SECONDS:.0f} s") from error
         if done.returncode:
             raise FlinkError(f"{PACKAGE} can't be installed: {done.stderr.strip()[-500:]}")
     return home
 
 
 def settings(
-    folder: Path, port: int, parallelism: int, slots: int, memory: str, checkpoint: str
+    folder: Path,
+    port: int,
+    parallelism: int,
+    slots: int,
+    memory: str,
+    checkpoint: str,
+    more: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Flink's configuration: RocksDB with incremental checkpoints, the adaptive scheduler, everything on loopback.
+    """Flink's configuration: RocksDB with incremental checkpoints, the adaptive scheduler, everything on loopback, and what more is wanted.
 
-    RocksDB gets more of the memory than it would by itself, as the guide to large state recommends first, and bloom filters.
+    RocksDB gets more of the memory than it would by itself, as the guide to large state recommends first, and bloom filters. What REST tells is not older than a tenth of a second: by itself it may
+    be three seconds old, which would count as time that a rescale takes, and counters ten.
     """
     return {
         "rest.address": LOOPBACK,
         "rest.bind-address": LOOPBACK,
         "rest.port": port,
+        "web.refresh-interval": FRESH,
+        "metrics.fetcher.update-interval": FRESH,
         "jobmanager.rpc.address": LOOPBACK,
         "jobmanager.rpc.port": free_port(),
         "jobmanager.bind-host": LOOPBACK,
@@ -130,6 +136,7 @@ def settings(
         "execution.checkpointing.dir": (folder / "checkpoints").as_uri(),
         "io.tmp.dirs": str(folder / "tmp"),
         "parallelism.default": parallelism,
+        **(more or {}),
     }
 
 
@@ -143,17 +150,29 @@ class Cluster:
         slots: how far they can be scaled.
         memory: of the TaskManager's process.
         checkpoint: how often it makes one.
+        more: settings beside those, or in their place.
+
+    Attributes:
+        rest: its REST interface.
     """
 
     def __init__(
-        self, home: Path, folder: Path, parallelism: int, slots: int, memory: str, checkpoint: str
+        self,
+        home: Path,
+        folder: Path,
+        parallelism: int,
+        slots: int,
+        memory: str,
+        checkpoint: str,
+        more: Mapping[str, Any] | None = None,
     ) -> None:
         self._home, self._folder, self._slots, self._parallelism = home, folder, slots, parallelism
         self._port = free_port()
+        self.rest = Rest(self._port)
         self._children: list[subprocess.Popen[bytes]] = []
         for name in ("conf", "log", "tmp", "checkpoints"):
             (folder / name).mkdir(parents=True, exist_ok=True)
-        given = settings(folder, self._port, parallelism, slots, memory, checkpoint)
+        given = settings(folder, self._port, parallelism, slots, memory, checkpoint, more)
         lines = [f"{key}: {json.dumps(value)}\n" for key, value in given.items()]
         (folder / "conf" / "config.yaml").write_text("".join(lines), encoding="utf-8")
         (folder / "conf" / "log4j.properties").write_text(LOGGING, encoding="utf-8")
@@ -219,10 +238,9 @@ class Cluster:
     def _wait(self) -> None:
         deadline = time.monotonic() + START_SECONDS
         while time.monotonic() < deadline:
-            if any(child.poll() is not None for child in self._children):
-                raise FlinkError(f"Flink ended at once: {self._errors()}")
+            self._check_processes()
             try:
-                if self.get("/overview")["slots-total"] >= self._slots:
+                if self.rest.get("/overview")["slots-total"] >= self._slots:
                     return
             except FlinkError:
                 pass
@@ -234,20 +252,26 @@ class Cluster:
         files = sorted((self._folder / "log").glob("*.err"))
         return "\n".join(file.read_text(encoding="utf-8", errors="replace")[-1000:] for file in files)
 
+    def _check_processes(self) -> None:
+        if any(child.poll() is not None for child in self._children):
+            raise FlinkError(f"a process of Flink has ended: {self._errors()}")
+
+    def check(self, job: str) -> None:
+        """Raises ``FlinkError`` with the reason if one of its processes, or a job, has ended."""
+        self._check_processes()
+        self.rest.check(job)
+
     def stop(self) -> None:
         """Ends both processes."""
         for child in reversed(self._children):
             child.terminate()
         for child in self._children:
-            try:
-                child.wait(STOP_SECONDS)
-            except subprocess.TimeoutExpired:
-                child.kill()
-                child.wait()
+            end(child)
         self._children.clear()
 
     def cpu_seconds(self) -> dict[str, float]:
         """The processor time that the JobManager and the TaskManager have used so far."""
+        self._check_processes()
         times = [psutil.Process(child.pid).cpu_times() for child in self._children]
         return {
             name: one.user + one.system
@@ -256,75 +280,9 @@ class Cluster:
 
     def submit(self, options: Mapping[str, str], statements: Sequence[str]) -> str:
         """Runs statements of SQL, the last of which starts a job; returns its id."""
-        with self._gateway() as gateway:
-            try:
-                java = gateway.jvm.org.apache.flink
-                nothing = gateway.new_array(gateway.jvm.java.lang.String, 0)
-                environments = java.streaming.api.environment.StreamExecutionEnvironment
-                environment = environments.createRemoteEnvironment(LOOPBACK, self._port, nothing)
-                environment.setParallelism(self._parallelism)
-                environment.setMaxParallelism(MOST_PARALLELISM)
-                tables = java.table.api.bridge.java.StreamTableEnvironment.create(environment)
-                for name, value in options.items():
-                    tables.getConfig().set(name, value)
-                for statement in statements:
-                    result = tables.executeSql(statement)
-                return str(result.getJobClient().get().getJobID().toString())
-            except Py4JError as error:
-                raise FlinkError(f"Flink started no job: {error}") from error
-
-    @contextmanager
-    def _gateway(self) -> Iterator[JavaGateway]:
-        """A JVM with Flink's client, which Python calls through the Py4J that Flink brings along; it ends when its input does."""
         command = self._java(GATEWAY, "--die-on-broken-pipe", "0", more="opt/*")
-        with (self._folder / "log" / "client.err").open("wb") as err:
-            child = subprocess.Popen(  # noqa: S603 - Flink's own program
-                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=err, env=self._environment
-            )
-        try:
-            assert child.stdout is not None
-            port = child.stdout.readline().strip()
-            if not port.isdigit():
-                raise FlinkError(f"Flink's client did not start: {self._errors()}")
-            gateway = JavaGateway(gateway_parameters=GatewayParameters(port=int(port), auto_convert=True))
-            yield gateway
-            gateway.shutdown()
-        finally:
-            child.terminate()
-            child.communicate()
-
-    def rescale(self, job: str, parallelism: int) -> None:
-        """Asks for another parallelism of all of a job's vertices; the job restarts in place when it gets it."""
-        wanted = self.get(f"/jobs/{job}/resource-requirements")
-        for vertex in wanted.values():
-            vertex["parallelism"] = {"lowerBound": parallelism, "upperBound": parallelism}
-        self._call(f"/jobs/{job}/resource-requirements", "PUT", wanted)
-
-    def parallelism(self, job: str) -> int:
-        """The least parallelism of a job's vertices now, 0 while it does not run."""
-        told = self.get(f"/jobs/{job}")
-        if told["state"] != "RUNNING" or any(vertex["status"] != "RUNNING" for vertex in told["vertices"]):
-            return 0
-        return min(int(vertex["parallelism"]) for vertex in told["vertices"])
-
-    def get(self, path: str) -> Any:
-        """What the REST interface answers."""
-        return self._call(path, "GET", None)
-
-    def _call(self, path: str, method: str, body: Any) -> Any:
-        data = None if body is None else json.dumps(body).encode()
-        request = urllib.request.Request(
-            f"http://{LOOPBACK}:{self._port}{path}", data, {"Content-Type": "application/json"}, method=method
-        )
-        try:
-            with urllib.request.urlopen(request, timeout=CALL_SECONDS) as answer:  # noqa: S310 - as above
-                text = answer.read()
-        except (urllib.error.URLError, OSError) as error:
-            said = (
-                error.read().decode(errors="replace") if isinstance(error, urllib.error.HTTPError) else error
-            )
-            raise FlinkError(f"Flink's {method} {path} failed: {said}") from error
-        return json.loads(text) if text else None
+        client = Client(command, self._environment, self._folder / "log" / "client.err")
+        return client.submit(self._port, self._parallelism, options, statements)
 
 
 def free_port() -> int:

@@ -1,10 +1,13 @@
-"""The count by key as a Flink SQL job, and what can be seen of it from outside.
+"""The count by key as Flink SQL jobs, and what can be seen of them from outside.
 
-Flink counts the records of each key and keeps the greatest payload where there is one, as the others do, with mini-batches and two-phase aggregation as its guide to tuning recommends. It reads the files
+Flink counts the records of each key and keeps the greatest payload where there is one, as the others do, and nothing else, with mini-batches and two-phase aggregation as its guide to tuning recommends. It reads the files
 that the others read; a line of them is a range of ``CHUNK`` records, which two array constructors make records of: native code, so that the source is not the limit.
 
-What it puts out for one key in ``SAMPLE`` is printed, the rest is dropped. As every record of a run has another key (``source.Turns``), each sampled record shows as one line. A record's latency runs from the moment at which it was due to the moment at which
-its line appeared: earlier than a sink that puts out everything exactly once would show it, because that waits for a checkpoint.
+For the most records a second, all outputs are dropped, and how far the job is, is what its first phase of aggregation has taken, by Flink's own counters. Flink's ``blackhole`` does not want the row before an update, so the job does not make it.
+
+For latency, what is put out for one key in ``SAMPLE`` is printed as well. As every key comes in its turn (``source.Turns``), a key and its count tell which record was counted, and each sampled record shows as one line. A record's latency runs from the moment at which it was due to the moment at which
+its line appeared: earlier than a sink that puts out everything exactly once would show it, because that waits for a checkpoint. ``print`` wants all rows of a change, so here the aggregation also makes the row before each update; none of the connectors in the
+package that show something does without it.
 """
 
 from __future__ import annotations
@@ -12,8 +15,8 @@ from __future__ import annotations
 import re
 import threading
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,14 +29,17 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 CHUNK, PART = 1_024, 32
+PROBE = 8
 SAMPLE = 256
-ROW = re.compile(rb"\+[IU]\[(\d+), (\d+), (\d+)\]")
+ROW = re.compile(rb"\+[IU]\[(\d+), (\d+)\]")
 LOOK_SECONDS = 0.005
+FIRST_PHASE = "LocalGroupAggregate"
+SINK = "dropped"
 
 
 @dataclass(frozen=True)
 class Tuning:
-    """What is set for one purpose.
+    """What is set for one purpose; for a try by hand, take a copy with ``dataclasses.replace`` and put it in the place of ``RACE``.
 
     Attributes:
         slots: of the TaskManager; they share its memory, so no more than are used.
@@ -41,6 +47,8 @@ class Tuning:
         look: how often the source looks for new files; each time it lists all there are.
         wait: how long a mini-batch may be waited for.
         batch: how many records it has at most.
+        more: settings of the cluster beside those of ``flink.settings``.
+        job: options of the job beside those of ``options``.
     """
 
     slots: int
@@ -48,6 +56,8 @@ class Tuning:
     look: str
     wait: str
     batch: int
+    more: Mapping[str, str] = field(default_factory=dict)
+    job: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def options(self) -> dict[str, str]:
@@ -59,44 +69,79 @@ class Tuning:
             "table.exec.mini-batch.allow-latency": self.wait,
             "table.exec.mini-batch.size": str(self.batch),
             "table.optimizer.agg-phase-strategy": "TWO_PHASE",
+            **self.job,
         }
 
 
-RACE = Tuning(BEFORE, "30 s", "1 s", "1 s", 500_000)
+RACE = Tuning(BEFORE, "30 s", "1 s", "1 s", 50_000)
 """For the most records a second: as Sterna, whose epochs are of about a second there."""
+COMBINING = replace(RACE, batch=500_000)
+"""The same over keys so few that a mini-batch has each of them several times."""
 LAP = Tuning(AFTER, "5 s", "50 ms", "200 ms", 50_000)
 """For latency, and a rescale, which begins anew from the last checkpoint."""
 
 
-def statements(
-    source: Path, keys: Turns, payload: int, look: str = LAP.look, *, counted: bool = True
-) -> list[str]:
-    """The job in SQL; the last statement starts it. Where nothing is counted, the source and what makes records of it run alone."""
+def race(keys: int) -> Tuning:
+    """What is set for the most records a second over so many keys."""
+    return COMBINING if 2 * keys <= COMBINING.batch else RACE
+
+
+def counting(source: Path, keys: Turns, payload: int, look: str, *, shown: bool) -> list[str]:
+    """The job in SQL; the last statement starts it.
+
+    Args:
+        source: where its input is.
+        keys: which key a record has.
+        payload: how long each key's text is; 0 for none.
+        look: how often it looks for new files.
+        shown: whether what comes out for the sampled keys is printed.
+    """
     pieces = [f"SHA512(CONCAT('{i}:', CAST(key AS STRING)))" for i in range(-(-payload // 128))]
     text = f"SUBSTRING(CONCAT({', '.join([*pieces, repr('')])}), 1, {payload})"
-    # The arrays are made of columns: from constants Flink would make a stateful join on a single task.
-    starts = ", ".join(f"first_record + {at}" for at in range(0, CHUNK, PART))
-    records = ", ".join(f"begun + {at}" for at in range(PART))
     typed, taken, greatest = (
         (", payload STRING", ", payload", f", MAX({text}) AS payload") if payload else ("", "", "")
     )
+    drop = f"INSERT INTO {SINK} SELECT key, n{taken} FROM counts"  # noqa: S608 - our own words and numbers
+    show = f"INSERT INTO seen SELECT key, n FROM counts WHERE MOD(key, {SAMPLE}) = 0"  # noqa: S608 - as above
+    return [
+        *_records(source, keys, look),
+        f"CREATE TABLE {SINK} (key BIGINT, n BIGINT{typed}) WITH ('connector' = 'blackhole')",
+        "CREATE TABLE seen (key BIGINT, n BIGINT) WITH ('connector' = 'print')",
+        f"CREATE TEMPORARY VIEW counts AS SELECT key, COUNT(*) AS n{greatest} FROM records GROUP BY key",  # noqa: S608 - as above
+        f"EXECUTE STATEMENT SET BEGIN {show}; {drop}; END" if shown else drop,
+    ]
+
+
+def reading(source: Path, keys: Turns, look: str) -> list[str]:
+    """The source, and what makes records of its lines, alone: no more than dropping them."""
+    return [
+        *_records(source, keys, look),
+        f"CREATE TABLE {SINK} (key BIGINT) WITH ('connector' = 'blackhole')",
+        f"INSERT INTO {SINK} SELECT key FROM records",  # noqa: S608 - as above
+    ]
+
+
+def _records(source: Path, keys: Turns, look: str) -> list[str]:
+    # The arrays are made of columns: from constants Flink would make a stateful join on a single task.
+    starts = ", ".join(f"first_record + {at}" for at in range(0, CHUNK, PART))
+    records = ", ".join(f"begun + {at}" for at in range(PART))
     return [
         f"""CREATE TABLE ranges (first_record BIGINT, end_record BIGINT) WITH (
               'connector' = 'filesystem', 'path' = '{source.as_uri()}', 'format' = 'csv', 'source.monitor-interval' = '{look}')""",
-        "CREATE TABLE seen (key BIGINT, n BIGINT, newest BIGINT) WITH ('connector' = 'print')",
-        f"CREATE TABLE dropped (key BIGINT, n BIGINT{typed}) WITH ('connector' = 'blackhole')",
         f"""CREATE TEMPORARY VIEW records AS
-              SELECT record, MOD(record * {keys.multiplier}, {keys.count}) AS key
-              FROM ranges CROSS JOIN UNNEST(ARRAY[{starts}]) AS x (begun) CROSS JOIN UNNEST(ARRAY[{records}]) AS y (record)""",  # noqa: S608 - our own words and numbers
-        f"""CREATE TEMPORARY VIEW counts AS
-              SELECT key, COUNT(*) AS n, MAX(record) AS newest{greatest} FROM records GROUP BY key""",  # noqa: S608 - as above
-        f"""INSERT INTO seen SELECT key, CAST(1 AS BIGINT), record FROM records WHERE MOD(key, {SAMPLE}) = 0"""  # noqa: S608 - as above
-        if not counted
-        else f"""EXECUTE STATEMENT SET BEGIN
-              INSERT INTO seen SELECT key, n, newest FROM counts WHERE MOD(key, {SAMPLE}) = 0;
-              INSERT INTO dropped SELECT key, n{taken} FROM counts;
-            END""",  # noqa: S608 - as above
+              SELECT MOD(record * {keys.multiplier}, {keys.count}) AS key
+              FROM ranges CROSS JOIN UNNEST(ARRAY[{starts}]) AS x (begun) CROSS JOIN UNNEST(ARRAY[{records}]) AS y (record)""",  # noqa: S608 - as above
     ]
+
+
+def record_of(keys: Turns, key: int, n: int) -> int:
+    """The record that is the ``n``-th one of its key; the first one is number one.
+
+    Example:
+        >>> [record_of(Turns(8), key, 2) for key in range(4)]
+        [8, 9, 10, 11]
+    """
+    return key * pow(keys.multiplier, -1, keys.count) % keys.count + (n - 1) * keys.count
 
 
 @dataclass(frozen=True)
@@ -112,13 +157,17 @@ class Seen:
 class Watcher:
     """Reads what a job prints as it appears; a context.
 
+    Args:
+        path: what it prints to.
+        keys: which key a record has.
+
     Attributes:
         seen: all lines so far.
         records: how many records the sampled keys have counted so far, by their last lines.
     """
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    def __init__(self, path: Path, keys: Turns) -> None:
+        self._path, self._keys = path, keys
         self.seen: list[Seen] = []
         self.records = 0
         self._counts: dict[int, int] = {}
@@ -137,7 +186,8 @@ class Watcher:
         for at, line in self._lines():
             match = ROW.search(line)
             if match:
-                self._note(Seen(at, *map(int, match.groups())))
+                key, n = map(int, match.groups())
+                self._note(Seen(at, key, n, record_of(self._keys, key, n)))
 
     def _note(self, one: Seen) -> None:
         self.seen.append(one)
@@ -160,19 +210,33 @@ class Watcher:
                 for line in lines:
                     yield now, line
 
-    def wrong(self, keys: Turns, end: int) -> int:
-        """In how many sampled keys the greatest count is not the number of records below ``end`` with that key."""
+    def wrong(self, end: int, *, probed: bool = False) -> int:
+        """In how many sampled keys the greatest count is not the number of records below ``end`` with that key; ``probed`` says that the ``probes`` came after these."""
+        keys = self._keys
         whole, rest = divmod(end, keys.count)
         # A record is a multiple of the sample where its key is: the multiplier is odd, and both are powers of two.
         more = {keys.key(record) for record in range(0, rest, SAMPLE)}
-        return sum(self._counts.get(key, 0) != whole + (key in more) for key in range(0, keys.count, SAMPLE))
+        last = {keys.key(record) for record in probes(end, keys.count)} if probed else set()
+        return sum(
+            self._counts.get(key, 0) != whole + (key in more) + (key in last)
+            for key in range(0, keys.count, SAMPLE)
+        )
 
 
-def first_lines(seen: list[Seen], since: int) -> list[Seen]:
-    """The first line of each record from a number on: a job that restarts may tell it again."""
+def probes(end: int, keys: int) -> list[int]:
+    """The sampled records of every ``PROBE``-th chunk of a turn from ``end`` on.
+
+    A line that was printed before a rescale does not say whether the record is still counted after it; the next record of the same key does.
+    """
+    chunks = range(end, end + keys, PROBE * CHUNK)
+    return [record for first in chunks for record in range(first, min(first + CHUNK, end + keys), SAMPLE)]
+
+
+def first_lines(seen: list[Seen], since: int, end: int) -> list[Seen]:
+    """The first line of each record from a number to another: a job that restarts may tell it again."""
     found: dict[int, Seen] = {}
     for one in seen:
-        if one.newest >= since:
+        if since <= one.newest < end:
             found.setdefault(one.newest, one)
     return list(found.values())
 

@@ -16,7 +16,7 @@ from sterna.bench.source import Turns
 
 BEFORE, AFTER = 2, 4
 BACK_WITHIN = 1.1
-LEAD_SECONDS = 10.0
+LEAD_SECONDS = 5.0
 ROW_BYTES = 24
 """What a key takes beside its payload, about."""
 
@@ -60,7 +60,7 @@ class Course:
 
     warm: float = 20.0
     seconds: float = 30.0
-    quiet: float = 30.0
+    quiet: float = 20.0
     lead: float = LEAD_SECONDS
     rest: float = 5.0
     window: float = 10.0

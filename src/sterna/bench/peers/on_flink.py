@@ -1,13 +1,18 @@
 """Laps and maximum rates of Apache Flink; each starts a cluster of its own and ends it.
 
 Two of four slots of one TaskManager are used at first, then all: as its documentation says of elastic scaling, the adaptive scheduler restarts the job in place from its latest checkpoint when other resource requirements are put to it.
+
+Every wait has a limit, and ends at once if a process of Flink or the job has ended: with ``FlinkError``, which says what was waited for and what Flink said last.
 """
 
 from __future__ import annotations
 
+import itertools
+import statistics
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,15 +21,20 @@ from sterna.bench.openloop import Feeder
 from sterna.bench.peers.flink import Cluster, FlinkError
 from sterna.bench.peers.flink_count import (
     CHUNK,
+    FIRST_PHASE,
     LAP,
+    PROBE,
     RACE,
     SAMPLE,
+    SINK,
     Seen,
     Tuning,
     Watcher,
+    counting,
     first_lines,
     latencies,
-    statements,
+    race,
+    reading,
     timeline,
 )
 from sterna.bench.peers.lap import AFTER, BEFORE, Case, Course, Lap
@@ -34,10 +44,11 @@ if TYPE_CHECKING:
 
 FILE_RECORDS = 1024 * CHUNK
 """Few and large files: the source lists all of them whenever it looks."""
-MOST_RATE = 4_000_000
+MOST_RATE = 6_000_000
 """A backlog holds as much as nobody is through with in the time."""
 EVERY_SECONDS = 0.05
-LOOK_SECONDS, LONGEST_SECONDS = 0.1, 900.0
+LOOK_SECONDS, LONGEST_SECONDS, LAST_SECONDS = 0.1, 900.0, 120.0
+COUNT_SECONDS, CHECK_SECONDS = 0.25, 1.0
 STEADY_WITHIN = 0.25
 
 
@@ -55,87 +66,158 @@ class OnFlink:
         self.cores: list[dict[str, float]] = []
 
     def maximum_rate(self, folder: str, case: Case, course: Course) -> float:
-        """Records a second that show in the outputs while there is a backlog."""
-        with self._filled(Path(folder), case, RACE) as (cluster, _, source, watcher):
-            full = watcher.records
+        """Records a second that the aggregation takes while there is a backlog."""
+        tuning, source = race(case.keys), _input(folder)
+        write(source, 0, case.keys)
+        job = counting(source, case.turns, case.payload, tuning.look, shown=False)
+        with self._running(folder, tuning, job) as running:
+            self._say(f"{self.name}: filling {case.keys:,} keys")
+            running.wait(lambda: running.records_in(FIRST_PHASE) >= case.keys, "was not filled")
             _backlog(source, case, course)
-            wait(lambda: watcher.records > full, LONGEST_SECONDS, "Flink did not find its input")
+            running.wait(lambda: running.records_in(FIRST_PHASE) > case.keys, "did not find its input")
             time.sleep(course.warm)
-            used, first, began = cluster.cpu_seconds(), watcher.records, time.monotonic()
-            time.sleep(course.seconds)
-            took = time.monotonic() - began
-            self.cores.append(
-                {name: round((total - used[name]) / took, 2) for name, total in cluster.cpu_seconds().items()}
-            )
+            used, began = running.cluster.cpu_seconds(), time.monotonic()
+            rate = running.rate(FIRST_PHASE, course.seconds)
+            took, now = time.monotonic() - began, running.cluster.cpu_seconds()
+            self.cores.append({name: round((now[name] - used[name]) / took, 2) for name in used})
             self._say(f"{self.name}: processors used: {self.cores[-1]}")
-            return SAMPLE * (watcher.records - first) / took
+            return rate
 
     def source_rate(self, folder: str, case: Case, course: Course) -> float:
         """Records a second of the source alone, with what makes records of its lines: what it would be limited to."""
-        source = Path(folder) / "input"
-        source.mkdir(parents=True)
+        source = _input(folder)
         _backlog(source, case, course)
-        home = Path(folder) / "flink"
-        with Cluster(self._home, home, BEFORE, RACE.slots, self._memory, RACE.checkpoint) as cluster:
-            cluster.submit(RACE.options, statements(source, case.turns, 0, RACE.look, counted=False))
-            with Watcher(cluster.output) as watcher:
-                wait(lambda: bool(watcher.seen), LONGEST_SECONDS, "Flink's source gave nothing")
-                time.sleep(course.warm / 2)
-                first, began = len(watcher.seen), time.monotonic()
-                time.sleep(course.seconds / 3)
-                return SAMPLE * (len(watcher.seen) - first) / (time.monotonic() - began)
+        with self._running(folder, RACE, reading(source, case.turns, RACE.look)) as running:
+            running.wait(lambda: running.records_in(SINK) > 0, "got nothing from its source")
+            time.sleep(course.warm / 2)
+            return running.rate(SINK, course.seconds / 2)
 
     def lap(self, folder: str, case: Case, course: Course, rate: float) -> Lap:
         """See ``lap``."""
-        with self._filled(Path(folder), case, LAP) as (cluster, job, source, watcher):
+        source = _input(folder)
+        write(source, 0, case.keys)
+        job = counting(source, case.turns, case.payload, LAP.look, shown=True)
+        with (
+            self._running(folder, LAP, job) as running,
+            Watcher(running.cluster.output, case.turns) as watcher,
+        ):
+            self._say(f"{self.name}: filling {case.keys:,} keys")
+            whole = -(-case.keys // SAMPLE)
+            running.wait(lambda: watcher.records >= whole, "was not filled")
             # A file holds whole chunks.
             every = max(1, round(rate * EVERY_SECONDS / CHUNK)) * CHUNK / rate
             schedule = Schedule(time.time() + 1.0, rate, case.keys, every)
             with Feeder(str(source), schedule, line=CHUNK) as feeder:
-                view = _View(watcher, schedule)
-                wait(lambda: view.steady(course.window), LONGEST_SECONDS, "Flink was not steady")
-                start = time.time()
-                time.sleep(course.quiet)
-                end = time.time()
-                usual = view.longest(start, end)
-                time.sleep(course.lead)
-                asked = time.time()
-                cluster.rescale(job, AFTER)
-                wait(lambda: cluster.parallelism(job) == AFTER, LONGEST_SECONDS, "Flink did not rescale")
-                completed = time.time()
-                wait(lambda: view.usual(usual, completed), course.limit, None)
-                over = time.time()
-                time.sleep(course.rest)
+                moments = _rescaled(running, _View(watcher, schedule), course)
                 last = feeder.stop()
-            wait(lambda: not watcher.wrong(case.turns, last), course.window * 3, None)
-            seen = first_lines(watcher.seen, case.keys)
+            write(source, last, last + case.keys, PROBE)
+            running.until(lambda: not watcher.wrong(last, probed=True), LAST_SECONDS)
+            seen = first_lines(watcher.seen, case.keys, last)
+            start, end = moments.quiet
             return Lap(
                 self.name,
                 latencies(seen, schedule, start, end),
-                latencies(seen, schedule, end, over),
+                latencies(seen, schedule, end, moments.over),
                 (start - schedule.begin, end - schedule.begin),
-                asked - schedule.begin,
-                completed - asked,
-                watcher.wrong(case.turns, last),
+                moments.asked - schedule.begin,
+                moments.completed - moments.asked,
+                watcher.wrong(last, probed=True),
                 timeline(seen, schedule).to_json(),
             )
 
     @contextmanager
-    def _filled(
-        self, folder: Path, case: Case, tuning: Tuning
-    ) -> Iterator[tuple[Cluster, str, Path, Watcher]]:
-        """A cluster, its job, where its input goes, and its outputs; every key is once in its state."""
-        source = folder / "input"
-        source.mkdir(parents=True)
-        write(source, 0, case.keys)
-        home = folder / "flink"
-        with Cluster(self._home, home, BEFORE, tuning.slots, self._memory, tuning.checkpoint) as cluster:
-            self._say(f"{self.name}: filling {case.keys:,} keys")
-            job = cluster.submit(tuning.options, statements(source, case.turns, case.payload, tuning.look))
-            with Watcher(cluster.output) as watcher:
-                whole = -(-case.keys // SAMPLE)
-                wait(lambda: watcher.records >= whole, LONGEST_SECONDS, "Flink was not filled")
-                yield cluster, job, source, watcher
+    def _running(self, folder: str, tuning: Tuning, job: list[str]) -> Iterator[Running]:
+        """A cluster with a job on it."""
+        home = Path(folder) / "flink"
+        with Cluster(
+            self._home, home, BEFORE, tuning.slots, self._memory, tuning.checkpoint, tuning.more
+        ) as cluster:
+            yield Running(cluster, cluster.submit(tuning.options, job))
+
+
+@dataclass(frozen=True)
+class Running:
+    """A job that runs."""
+
+    cluster: Cluster
+    job: str
+
+    def records_in(self, operator: str) -> int:
+        """See ``Rest.records_in``."""
+        return self.cluster.rest.records_in(self.job, operator)
+
+    def wait(self, done: Callable[[], bool], failure: str) -> None:
+        """Until something is so; ``FlinkError`` if that takes too long."""
+        if not self.until(done, LONGEST_SECONDS):
+            said = self.cluster.rest.why(self.job)
+            raise FlinkError(f"Flink {failure} in {LONGEST_SECONDS:.0f} s: {said}")
+
+    def until(self, done: Callable[[], bool], limit: float) -> bool:
+        """Whether something became so within so many seconds; ``FlinkError`` if the job or a process of Flink has ended."""
+        deadline, checked = time.monotonic() + limit, time.monotonic()
+        while not done():
+            now = time.monotonic()
+            if now > deadline:
+                return False
+            if now > checked + CHECK_SECONDS:
+                self.cluster.check(self.job)
+                checked = now
+            time.sleep(LOOK_SECONDS)
+        return True
+
+    def rate(self, operator: str, seconds: float) -> float:
+        """How many records a second an operator takes, for so many seconds."""
+        samples: list[tuple[float, int]] = []
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            count = self.records_in(operator)
+            if count:
+                samples.append((time.monotonic(), count))
+            time.sleep(COUNT_SECONDS)
+        self.cluster.check(self.job)
+        return slope(samples)
+
+
+def slope(samples: Sequence[tuple[float, int]]) -> float:
+    """The records a second that moments and the counts at them show: of the straight line nearest to all of them, because mini-batches are taken in bursts.
+
+    Raises:
+        FlinkError: nothing was counted, or a count is smaller than one before it: the job began anew.
+    """
+    counts = [count for _, count in samples]
+    if any(later < earlier for earlier, later in itertools.pairwise(counts)):
+        raise FlinkError("Flink's job began anew while it was measured")
+    if len(samples) < 2 or counts[0] == counts[-1]:
+        raise FlinkError("Flink took no records while it was measured")
+    return statistics.linear_regression([at for at, _ in samples], counts).slope
+
+
+@dataclass(frozen=True)
+class _Moments:
+    """When the quiet time began and ended, another parallelism was asked for, all of it ran, and latency was what it was."""
+
+    quiet: tuple[float, float]
+    asked: float
+    completed: float
+    over: float
+
+
+def _rescaled(running: Running, view: _View, course: Course) -> _Moments:
+    """Lets a job run for a while, changes its parallelism, and waits until latency is what it was, or for as long as the course allows."""
+    running.wait(lambda: view.steady(course.window), "was not steady")
+    start = time.time()
+    time.sleep(course.quiet)
+    end = time.time()
+    usual = view.longest(start, end)
+    time.sleep(course.lead)
+    asked, rest = time.time(), running.cluster.rest
+    rest.rescale(running.job, AFTER)
+    running.wait(lambda: rest.parallelism(running.job) == AFTER, "did not rescale")
+    completed = time.time()
+    running.until(lambda: view.usual(usual, completed), course.limit)
+    over = time.time()
+    time.sleep(course.rest)
+    return _Moments((start, end), asked, completed, over)
 
 
 class _View:
@@ -173,24 +255,21 @@ class _View:
                 yield one
 
 
+def _input(folder: str) -> Path:
+    """A new folder for the input."""
+    source = Path(folder) / "input"
+    source.mkdir(parents=True)
+    return source
+
+
 def _backlog(source: Path, case: Case, course: Course) -> None:
     """More records than anybody is through with in the time."""
     records = int((course.warm + course.seconds) * MOST_RATE)
     write(source, case.keys, case.keys + records - records % FILE_RECORDS)
 
 
-def write(source: Path, start: int, end: int) -> None:
-    """Files for the records [start, end), both multiples of a chunk."""
+def write(source: Path, start: int, end: int, part: int = 1) -> None:
+    """Files for the records [start, end), both multiples of a chunk; or for one chunk in so many of them."""
     for at in range(start, end, FILE_RECORDS):
-        write_range(str(source), at, min(at + FILE_RECORDS, end), line=CHUNK)
-
-
-def wait(done: Callable[[], bool], limit: float, failure: str | None) -> None:
-    """Until something is so; after so many seconds raises ``FlinkError``, or goes on where no failure is given."""
-    deadline = time.monotonic() + limit
-    while not done():
-        if time.monotonic() > deadline:
-            if failure is None:
-                return
-            raise FlinkError(f"{failure} in {limit:.0f} s")
-        time.sleep(LOOK_SECONDS)
+        # Flink's job makes a chunk of each line, wherever the line says that it ends.
+        write_range(str(source), at, min(at + FILE_RECORDS, end), line=part * CHUNK)

@@ -1,6 +1,7 @@
 """Laps and maximum rates of what runs on Spark: Sterna, and Spark's own aggregation.
 
-Sterna ships the state that moves, also between workers of one machine (``share_host_state=False``), and moves it ``matched``. Spark runs as in ``subjects``.
+Sterna ships the state that moves, also between workers of one machine (``share_host_state=False``), and moves it ``matched``. Spark runs as in ``subjects``, and writes its own logs in the quick way in which Sterna
+has them written on a local disk, which its guide does not mention: in its favour. Both are filled by records that go through the query.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
 
@@ -18,12 +19,15 @@ from sterna.bench.latency import Histogram
 from sterna.bench.peers.lap import AFTER, BEFORE, Case, Course, Lap
 from sterna.bench.phases import Phase, Run, rescale
 from sterna.bench.subjects import SparkSubject, SternaSubject
+from sterna.session import quick_local_logs
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from sterna.bench.rig import Say
     from sterna.bench.source import Turns
+
+Subject = SternaSubject | SparkSubject
 
 
 class OnSpark:
@@ -34,37 +38,39 @@ class OnSpark:
 
     def maximum_rate(self, folder: str, case: Case, course: Course) -> float:
         """Records a second, with epochs of about a second."""
-        subject, first = self._filled(folder, case)
-        found = ceiling.maximum_rate(
-            self._spark,
-            subject,
-            folder,
-            case.records,
-            first=first,
-            warm=course.warm,
-            seconds=course.seconds,
-        )
+        with quick_local_logs(self._spark):
+            subject, first = self._filled(folder, case)
+            found = ceiling.maximum_rate(
+                self._spark,
+                subject,
+                folder,
+                case.records,
+                first=first,
+                warm=course.warm,
+                seconds=course.seconds,
+            )
         return found.rate
 
     def lap(self, folder: str, case: Case, course: Course, rate: float) -> Lap:
         """See ``lap``."""
-        subject, first = self._filled(folder, case)
-        result = harness.run(
-            self._spark,
-            subject,
-            folder,
-            [
-                Phase("before", course.quiet),
-                Phase("lead", course.lead),
-                Phase("rescale", _patient(rescale(AFTER, course.quiet, course.limit))),
-                Phase("after", course.rest),
-            ],
-            rate=rate,
-            records=case.records,
-            first=first,
-            window=course.window,
-            settings_folder=self._root,
-        )
+        with quick_local_logs(self._spark):
+            subject, first = self._filled(folder, case)
+            result = harness.run(
+                self._spark,
+                subject,
+                folder,
+                [
+                    Phase("before", course.quiet),
+                    Phase("lead", course.lead),
+                    Phase("rescale", _patient(rescale(AFTER, course.quiet, course.limit))),
+                    Phase("after", course.rest),
+                ],
+                rate=rate,
+                records=case.records,
+                first=first,
+                window=course.window,
+                settings_folder=self._root,
+            )
         phases = {phase["name"]: phase for phase in result["phases"]}
         steps = result["notes"].get(f"rescale to {AFTER}")
         if steps is None:
@@ -80,37 +86,37 @@ class OnSpark:
             (quiet["second"], quiet["second"] + quiet["seconds"]),
             asked,
             sum(seconds for name, seconds in steps.items() if name != "whole"),
-            wrong(self._counts(subject, folder), case.turns, case.keys + result["next_record"] - first),
+            wrong(counts(self._spark, subject, _checkpoint(folder)), case.turns, result["next_record"]),
             result["timeline"],
         )
 
-    def _filled(self, folder: str, case: Case) -> tuple[SternaSubject | SparkSubject, int]:
+    def _filled(self, folder: str, case: Case) -> tuple[Subject, int]:
         """The system with every key once in its state, and the number of the next record."""
         os.makedirs(folder)
-        checkpoint, records = os.path.join(folder, "checkpoint"), case.records
         self._say(f"{self.name}: filling {case.keys:,} keys")
-        if self.name == "spark":
-            subject = SparkSubject(checkpoint, BEFORE)
-            return subject, ceiling.fill(self._spark, subject, folder, records)
-        given: dict[str, Any] = {"bins": self._bins, "share_host_state": False, "strategy": sterna.matched()}
-        filling = SternaSubject(
-            checkpoint, BEFORE, initial_state={"aggregate": records.state(self._spark)}, **given
+        subject: Subject = (
+            SparkSubject(_checkpoint(folder), BEFORE)
+            if self.name == "spark"
+            else SternaSubject(
+                _checkpoint(folder), BEFORE, self._bins, sterna.matched(), share_host_state=False
+            )
         )
-        filling.start(records.stream(self._spark, os.path.join(folder, "input")))
-        filling.stop()
-        # A turn through all keys may be left out: the records after it have the same keys as those before.
-        return SternaSubject(checkpoint, BEFORE, **given), 0
+        return subject, ceiling.fill(self._spark, subject, folder, case.records)
 
-    def _counts(self, subject: SternaSubject | SparkSubject, folder: str) -> DataFrame:
-        """``key`` and ``n`` of every key in the state."""
-        if isinstance(subject, SternaSubject):
-            assert subject.handle is not None, "not started"
-            held: DataFrame = subject.handle.state()
-            return held.select("key", "n")
-        stored = self._spark.read.format("statestore").load(os.path.join(folder, "checkpoint"))
-        # The state store knows columns by their place: the key, the count, and the greatest payload if there is one.
-        flat = stored.select("key.*", "value.*")
-        return flat.toDF("key", "n", *flat.columns[2:])
+
+def _checkpoint(folder: str) -> str:
+    return os.path.join(folder, "checkpoint")
+
+
+def counts(spark: SparkSession, subject: Subject, checkpoint: str) -> DataFrame:
+    """``key`` and ``n`` of every key in the state of a query that was stopped."""
+    if isinstance(subject, SternaSubject):
+        assert subject.handle is not None, "not started"
+        held: DataFrame = subject.handle.state()
+        return held.select("key", "n")
+    # The state store knows columns by their place: the key, the count, and the greatest payload if there is one.
+    flat = spark.read.format("statestore").load(checkpoint).select("key.*", "value.*")
+    return flat.toDF("key", "n", *flat.columns[2:])
 
 
 def _patient(action: Callable[[Run], None]) -> Callable[[Run], None]:

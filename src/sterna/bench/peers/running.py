@@ -2,7 +2,7 @@
 
 - ``router``: how many NEXMark events a second get into Sterna's router (``packed``).
 - ``queries``: NEXMark's queries, Sterna and Spark's own operators (``queries``).
-- ``throughput``: how many records a second a count by key keeps up with, over more keys than caches hold: Sterna, Spark, Flink.
+- ``throughput``: how many records a second a count by key keeps up with, over more keys than caches hold, and over few (``few_keys``): Sterna, Spark, Flink.
 - ``rescale``: from two workers to four while records come at half of what the slowest keeps up with, over states that grow: the same three (``lap``).
 
 Every round all systems take their turn, in an order that is reversed every other round, each from the start with an empty folder; only one runs at a time. All rounds are in the result. What a peer does better is in ``peer_better``.
@@ -10,16 +10,14 @@ Every round all systems take their turn, in an order that is reversed every othe
 
 from __future__ import annotations
 
-import math
 import shutil
-import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from sterna.bench import harness, machine, offline
-from sterna.bench.peers import flink, packed, queries
+from sterna.bench.peers import flink, medians, packed, queries
 from sterna.bench.peers.lap import AFTER, BEFORE, Case, Course, Lap
 from sterna.bench.peers.on_flink import OnFlink
 from sterna.bench.peers.on_spark import OnSpark
@@ -37,6 +35,8 @@ __all__ = ["FULL", "NAMES", "PARTS", "QUICK", "SYSTEMS", "Sizes", "run", "show"]
 
 PARTS = ("router", "queries", "throughput", "rescale")
 NAMES = tuple(QUERIES)
+DEFAULT_BINS = 4096
+"""What a query has unless told otherwise."""
 
 
 class Peer(Protocol):
@@ -58,10 +58,11 @@ class Sizes:
     Attributes:
         router: the events of NEXMark, packed and not.
         queries: the NEXMark queries.
-        throughput: the keys of the count.
+        throughput: the keys of the count: more than caches hold.
+        few_keys: the keys of another count: so few that what comes in a second has each of them several times.
         rescale: the states, the smallest first.
         course: how long everything takes.
-        bins: of Sterna; half of them move, two in a step.
+        bins: of Sterna while it rescales: half of them move, two in a step. ``docs/peers.md`` says why not as many as a query has unless told otherwise.
         share: how much of what the slowest keeps up with they are given while they rescale.
         rounds: how often the systems take turns.
         memory: of Spark's heap and of Flink's TaskManager.
@@ -71,6 +72,7 @@ class Sizes:
     router: packed.Size
     queries: queries.Size
     throughput: Case
+    few_keys: Case
     rescale: tuple[Case, ...]
     course: Course
     bins: int
@@ -84,6 +86,7 @@ FULL = Sizes(
     router=packed.FULL,
     queries=queries.FULL,
     throughput=Case(2**23, 0),
+    few_keys=Case(2**16, 0),
     rescale=(Case(2**18, 232), Case(2**20, 232), Case(2**22, 232)),
     course=Course(),
     bins=256,
@@ -96,6 +99,7 @@ QUICK = Sizes(
     router=packed.QUICK,
     queries=queries.QUICK,
     throughput=Case(2**12, 0),
+    few_keys=Case(2**10, 0),
     rescale=(Case(2**12, 32),),
     course=Course(warm=3.0, seconds=4.0, quiet=4.0, lead=1.0, rest=1.0, window=3.0, limit=120.0),
     bins=16,
@@ -135,6 +139,9 @@ def run(
         if name not in QUERIES:
             raise InvalidInput(f"{name!r} is none of the queries {', '.join(QUERIES)}")
     with workplace(master, sizes.memory, folder, harness.settings) as (spark, root):
+        about = machine.facts(
+            spark
+        )  # before anything runs: it tells how busy the machine is with other things
         home = flink_home or root / "flink-home"
         bench = _Bench(spark, root, home, sizes, rounds or sizes.rounds, list(systems), say)
         found = interruptible(lambda: bench.all(parts, names), spark.stop)
@@ -146,7 +153,7 @@ def run(
             "goals": goals(found) if sizes.claims else {},
             "peer_better": peer_better(found),
             "configuration": configuration(sizes.memory, sizes.bins),
-            "machine": machine.facts(spark),
+            "machine": about,
         }
 
 
@@ -170,15 +177,15 @@ class _Bench:
 
     def all(self, parts: Sequence[str], names: Sequence[str]) -> dict[str, Any]:
         found: dict[str, Any] = {}
-        peers = self._peers() if {"throughput", "rescale"} & set(parts) else []
+        flinks = self._flink() if {"throughput", "rescale"} & set(parts) else []
         sizes, rounds = self._sizes, self.rounds
         ways: dict[str, Callable[[], Any]] = {
             "router": lambda: packed.measure(self._spark, self._root, sizes.router, rounds, self._say),
             "queries": lambda: queries.compare(
                 self._spark, self._root, names, sizes.queries, rounds, self._say, self._fail
             ),
-            "throughput": lambda: self._throughput(peers),
-            "rescale": lambda: self._rescale(peers),
+            "throughput": lambda: self._throughput(self._peers(flinks, DEFAULT_BINS)),
+            "rescale": lambda: self._rescale(self._peers(flinks, sizes.bins)),
         }
         for part in PARTS:
             if part in parts:
@@ -193,20 +200,27 @@ class _Bench:
         self.failures.append(f"{what}: {error!r}")
         self._say(f"{what} failed: {error}")
 
-    def _peers(self) -> list[Peer]:
-        out: list[Peer] = []
-        for name in SYSTEMS:
-            if name not in self._systems:
-                continue
-            if name == "flink":
-                out.append(OnFlink(flink.installed(self._home, self._say), self._sizes.memory, self._say))
-            else:
-                out.append(OnSpark(name, self._spark, str(self._root), self._sizes.bins, self._say))
-        return out
+    def _flink(self) -> list[Peer]:
+        """Flink, if it is wanted and can be installed."""
+        if "flink" not in self._systems:
+            return []
+        try:
+            home = flink.installed(self._home, self._say)
+        except flink.FlinkError as error:
+            self._fail("flink", error)
+            return []
+        return [OnFlink(home, self._sizes.memory, self._say)]
 
-    def _turns(self, peers: list[Peer], what: str, turn: Callable[[Peer, str], None]) -> None:
-        """Every round every system once, each with an empty folder; one that fails is told of, and costs only itself."""
-        for number in range(self.rounds):
+    def _peers(self, flinks: list[Peer], bins: int) -> list[Peer]:
+        """Who takes part; Sterna has so many bins."""
+        names = [name for name in SYSTEMS if name in self._systems and name != "flink"]
+        return [*(OnSpark(name, self._spark, str(self._root), bins, self._say) for name in names), *flinks]
+
+    def _turns(
+        self, peers: list[Peer], what: str, turn: Callable[[Peer, str], None], times: int | None = None
+    ) -> None:
+        """Every round, or so many times, every system once, each with an empty folder; one that fails is told of, and costs only itself."""
+        for number in range(times or self.rounds):
             for peer in peers if number % 2 == 0 else peers[::-1]:
                 folder = self._root / f"{what}-{peer.name}-{number}"
                 try:
@@ -217,98 +231,87 @@ class _Bench:
                     shutil.rmtree(folder, ignore_errors=True)
 
     def _throughput(self, peers: list[Peer]) -> dict[str, Any]:
-        case, rates = self._sizes.throughput, {peer.name: list[float]() for peer in peers}
+        sizes = self._sizes
+        many = self._raced(peers, "throughput", sizes.throughput)
+        return {
+            **many,
+            **self._source_rate(peers),
+            "few_keys": self._raced(peers, "throughput-few-keys", sizes.few_keys),
+        }
+
+    def _raced(self, peers: list[Peer], what: str, case: Case) -> dict[str, Any]:
+        """What each keeps up with, and how many processors Flink used for it: whether its rate is one of its own making."""
+        rates = {peer.name: list[float]() for peer in peers}
+        flinks = [peer for peer in peers if isinstance(peer, OnFlink)]
+        for peer in flinks:
+            peer.cores.clear()
 
         def turn(peer: Peer, folder: str) -> None:
             rates[peer.name].append(peer.maximum_rate(folder, case, self._sizes.course))
-            self._say(f"{peer.name}: at most {rates[peer.name][-1]:,.0f} records a second")
+            self._say(
+                f"{case.keys:,} keys, {peer.name}: at most {rates[peer.name][-1]:,.0f} records a second"
+            )
 
-        self._turns(peers, "throughput", turn)
-        return {"keys": case.keys, **_rates(rates), **self._limits(peers, case)}
+        self._turns(peers, what, turn)
+        cores = [one for peer in flinks for one in peer.cores]
+        return {
+            "keys": case.keys,
+            **medians.rates(rates),
+            **({"flink_cores": cores} if cores else {}),
+        }
 
-    def _limits(self, peers: list[Peer], case: Case) -> dict[str, Any]:
-        """How much Flink's source alone gives, and how many processors Flink used: whether its rate is one of its own making."""
-        out: dict[str, Any] = {}
-        for peer in peers:
-            if isinstance(peer, OnFlink) and peer.cores:
-                out["flink_cores"] = list(peer.cores)
-                folder = self._root / "source"
-                try:
-                    rate = peer.source_rate(str(folder), case, self._sizes.course)
-                except Exception as error:  # noqa: BLE001 - as in _turns
-                    self._fail("throughput, Flink's source alone", error)
-                    continue
-                finally:
-                    shutil.rmtree(folder, ignore_errors=True)
-                out["flink_source_records_per_second"] = round(rate)
-                self._say(f"{peer.name}: its source alone gives {rate:,.0f} records a second")
-        return out
+    def _source_rate(self, peers: list[Peer]) -> dict[str, Any]:
+        """How much Flink's source gives alone."""
+        found: dict[str, Any] = {}
+
+        def turn(peer: Peer, folder: str) -> None:
+            assert isinstance(peer, OnFlink)
+            rate = peer.source_rate(folder, self._sizes.throughput, self._sizes.course)
+            found["flink_source_records_per_second"] = round(rate)
+            self._say(f"{peer.name}: its source alone gives {rate:,.0f} records a second")
+
+        self._turns([peer for peer in peers if isinstance(peer, OnFlink)], "source", turn, 1)
+        return found
 
     def _rescale(self, peers: list[Peer]) -> dict[str, Any]:
         rate, ceilings = self._common_rate(peers)
+        able = [
+            peer
+            for peer in peers
+            if peer.name in ceilings and (peer.name != "spark" or offline.available(self._spark))
+        ]
         lines = []
         for case in self._sizes.rescale:
-            able = [peer for peer in peers if peer.name != "spark" or offline.available(self._spark)]
             laps: dict[str, list[dict[str, Any]]] = {peer.name: [] for peer in able}
 
             def turn(peer: Peer, folder: str, case: Case = case, laps: dict[str, Any] = laps) -> None:
                 told = peer.lap(folder, case, self._sizes.course, rate).to_json()
                 laps[peer.name].append(told)
                 self._say(
-                    f"{case.megabytes:,} MB, {peer.name}: longest wait {told['during']['max_ms']:,.0f} ms, before {told['before']['max_ms']:,.0f} ms"
+                    f"{case.megabytes:,} MB, {peer.name}: longest wait {told['during']['max_ms']:,.0f} ms, before {told['before']['max_ms']:,.0f} ms; complete after {told['completed_seconds']:,.1f} s; {told['wrong_keys']:,} keys wrong"
                 )
 
             self._turns(able, f"rescale-{case.keys}", turn)
             lines += [
-                {"state_mb": case.megabytes, "keys": case.keys, "rate": round(rate), **_line(name, rounds)}
-                for name, rounds in laps.items()
-                if rounds
+                {
+                    "state_mb": case.megabytes,
+                    "keys": case.keys,
+                    "rate": round(rate),
+                    **medians.laps(name, all_),
+                }
+                for name, all_ in laps.items()
+                if all_
             ]
         return {"from": BEFORE, "to": AFTER, "ceilings": ceilings, "results": lines}
 
     def _common_rate(self, peers: list[Peer]) -> tuple[float, dict[str, int]]:
-        """A share of what the slowest keeps up with, with the largest state; and what all keep up with."""
+        """A share of what the slowest keeps up with, with the largest state; and what all keep up with, without those that failed at it."""
         found: dict[str, int] = {}
-        for peer in peers:
-            folder = self._root / f"ceiling-{peer.name}"
-            found[peer.name] = round(
-                peer.maximum_rate(str(folder), self._sizes.rescale[-1], self._sizes.course)
-            )
-            shutil.rmtree(folder, ignore_errors=True)
-            self._say(f"{peer.name}: at most {found[peer.name]:,} records a second")
-        return self._sizes.share * min(found.values()), found
 
+        def turn(peer: Peer, folder: str) -> None:
+            rate = peer.maximum_rate(folder, self._sizes.rescale[-1], self._sizes.course)
+            found[peer.name] = round(rate)
+            self._say(f"{peer.name}: at most {rate:,.0f} records a second")
 
-def _rates(rates: dict[str, list[float]]) -> dict[str, Any]:
-    out: dict[str, Any] = {}
-    for name, rounds in rates.items():
-        if rounds:
-            out[f"{name}_records_per_second"] = round(statistics.median(rounds))
-            out[f"{name}_rounds"] = [round(rate) for rate in rounds]
-    mine = rates.get("sterna", [])
-    for name, theirs in rates.items():
-        pairs = [a / b for a, b in zip(mine, theirs, strict=False) if b]
-        if name != "sterna" and pairs:
-            out[f"ratio_to_{name}"] = round(statistics.median(pairs), 2)
-    return out
-
-
-def _line(name: str, rounds: list[dict[str, Any]]) -> dict[str, Any]:
-    def middle(pick: Callable[[dict[str, Any]], float | None]) -> float | None:
-        values = [math.inf if value is None else value for value in map(pick, rounds)]
-        median = statistics.median(values)
-        return None if median == math.inf else round(median, 2)
-
-    return {
-        "system": name,
-        **{
-            f"{when}_{what}": middle(lambda one, when=when, what=what: one[when][what])  # type: ignore[misc]
-            for when in ("before", "during")
-            for what in ("p50_ms", "p99_ms", "max_ms")
-        },
-        "completed_seconds": middle(lambda one: one["completed_seconds"]),
-        "back_seconds": middle(lambda one: one["back_seconds"]),
-        "increase_ms": middle(lambda one: one["increase_ms"]),
-        "wrong_keys": max(one["wrong_keys"] for one in rounds),
-        "rounds": rounds,
-    }
+        self._turns(peers, "ceiling", turn, 1)
+        return self._sizes.share * min(found.values(), default=0), found

@@ -1,0 +1,52 @@
+"""What several rounds come to: medians, and Sterna's ratio to each peer, round by round."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Callable
+from typing import Any
+
+
+def rates(found: dict[str, list[float]]) -> dict[str, Any]:
+    """Of each system's records a second, a figure a round.
+
+    Example:
+        >>> told = rates({"sterna": [300.0, 200.0, 100.0], "flink": [100.0, 50.0, 100.0], "spark": []})
+        >>> told["sterna_records_per_second"], told["flink_rounds"], told["ratio_to_flink"]
+        (200, [100, 50, 100], 3.0)
+    """
+    out: dict[str, Any] = {}
+    for name, rounds in found.items():
+        if rounds:
+            out[f"{name}_records_per_second"] = round(statistics.median(rounds))
+            out[f"{name}_rounds"] = [round(rate) for rate in rounds]
+    mine = found.get("sterna", [])
+    for name, theirs in found.items():
+        pairs = [a / b for a, b in zip(mine, theirs, strict=False) if b]
+        if name != "sterna" and pairs:
+            out[f"ratio_to_{name}"] = round(statistics.median(pairs), 2)
+    return out
+
+
+def laps(name: str, rounds: list[dict[str, Any]]) -> dict[str, Any]:
+    """Of a system's laps, as ``Lap.to_json`` tells them: a figure that was not seen counts as larger than all that were, and ``wrong_keys`` is the largest."""
+
+    def middle(pick: Callable[[dict[str, Any]], float | None]) -> float | None:
+        values = [math.inf if value is None else value for value in map(pick, rounds)]
+        median = statistics.median(values)
+        return None if median == math.inf else round(median, 2)
+
+    return {
+        "system": name,
+        **{
+            f"{when}_{what}": middle(lambda one, when=when, what=what: one[when][what])  # type: ignore[misc]
+            for when in ("before", "during")
+            for what in ("p50_ms", "p99_ms", "max_ms")
+        },
+        "completed_seconds": middle(lambda one: one["completed_seconds"]),
+        "back_seconds": middle(lambda one: one["back_seconds"]),
+        "increase_ms": middle(lambda one: one["increase_ms"]),
+        "wrong_keys": max(one["wrong_keys"] for one in rounds),
+        "rounds": rounds,
+    }
