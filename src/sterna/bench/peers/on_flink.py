@@ -48,7 +48,8 @@ MOST_RATE = 6_000_000
 """A backlog holds as much as nobody is through with in the time."""
 EVERY_SECONDS = 0.05
 LOOK_SECONDS, LONGEST_SECONDS, LAST_SECONDS = 0.1, 900.0, 120.0
-COUNT_SECONDS, CHECK_SECONDS = 0.25, 1.0
+COUNT_SECONDS, CHECK_SECONDS = 1.0, 1.0
+"""Seldom: with four samples a second the JobManager took a tenth of two cores for them."""
 STEADY_WITHIN = 0.25
 
 
@@ -173,7 +174,7 @@ class Running:
             count = self.records_in(operator)
             if count:
                 samples.append((time.monotonic(), count))
-            time.sleep(COUNT_SECONDS)
+            time.sleep(min(COUNT_SECONDS, seconds / 8))
         self.cluster.check(self.job)
         return slope(samples)
 
