@@ -212,14 +212,12 @@ def line(system, **figures):
 
 def test_where_a_peer_is_better_it_is_said():
     found = {
-        "queries": [
-            {"query": "q5", "ratio": 0.8, "spark_events_per_second": 10, "sterna_events_per_second": 8}
-        ],
+        "queries": [{"query": "q5", "ratio": 0.8, "spark_rows_per_second": 10, "sterna_rows_per_second": 8}],
         "throughput": {"ratio_to_flink": 0.9, "flink_records_per_second": 10, "sterna_records_per_second": 9},
         "rescale": {"results": [line("sterna"), line("flink", before_p50_ms=1.0, during_max_ms=100.0)]},
     }
     assert telling.peer_better(found) == [
-        "q5: Spark's own version takes 10 events a second, Sterna 8",
+        "q5: Spark's own version takes 10 rows a second, Sterna 8",
         "count by key: flink takes 10 records a second, Sterna 9",
         "1 MB: the median latency before: flink 1, Sterna 10",
     ]

@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 from sterna.bench import offline
 from sterna.bench.peers import flink, packed, running
 from sterna.bench.peers.lap import Case, Course
+from sterna.bench.peers.sides import join_formats
 from sterna.cli import app
 
 FLINK = Path(sys.prefix) / "flink"
@@ -52,6 +53,10 @@ def test_queries_run_on_both_sides(spark, tmp_path):
     for line in found["queries"]:
         assert line["ratio"] > 0
         assert ("at_least_5_times" in line) == (line["query"] == "q3")
+    stateless, joined = found["queries"]
+    assert (stateless["sterna_state"], stateless["spark_state"]) == ([], [])
+    assert joined["sterna_state_rows"] == joined["spark_state_rows"] > 0
+    assert ("spark_join_formats" in joined) == (len(join_formats("q3", spark.version)) > 1)
     assert list(tmp_path.iterdir()) == []
     assert spark.streams.active == []
 

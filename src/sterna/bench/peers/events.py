@@ -1,6 +1,6 @@
-"""NEXMark's events as parquet files, one file of each kind an epoch, which any system that reads files can be given.
+"""NEXMark's events as parquet files, the same number of each kind an epoch, which any system that reads files can be given.
 
-All sides read the same files with Spark's own file source, so the source costs each the same.
+All sides read the same files with Spark's own file source, so the source costs each the same. Only the kinds that a query reads are written.
 """
 
 from __future__ import annotations
@@ -20,30 +20,41 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Files:
-    """Files of events: so many epochs of so many events.
+    """Files of events: so many epochs, in which so many events happen.
 
     Attributes:
         folder: where they are.
         shape: what the events look like.
-        epochs: how many files of each kind.
-        each: events of an epoch.
+        epochs: how many there are.
+        each: events that happen in an epoch, of all kinds.
+        kinds: which are written.
+        cores: files of a kind in an epoch, so that every core has one to read; fewer, if the events of an epoch can't be shared out evenly.
     """
 
     folder: Path
     shape: Shape
     epochs: int
     each: int
+    kinds: tuple[str, ...] = tuple(SCHEMAS)
+    cores: int = 1
+
+    @property
+    def parts(self) -> int:
+        """Files of a kind in an epoch."""
+        return next(parts for parts in range(self.cores, 0, -1) if self.each % parts == 0)
 
     def written(self) -> Files:
-        """Writes what is missing of them."""
-        write(self.shape, self.folder, self.epochs * self.each, self.each)
+        """Writes what is missing of them; folders of the other kinds are there, and empty."""
+        for kind in SCHEMAS:
+            (self.folder / kind).mkdir(parents=True, exist_ok=True)
+        write(self.shape, self.folder, self.epochs * self.each, self.each // self.parts, kinds=self.kinds)
         return self
 
     def frames(self, spark: SparkSession) -> dict[str, DataFrame]:
-        """A streaming DataFrame for each kind, a file an epoch."""
+        """A streaming DataFrame for each kind, also of those that nobody reads."""
         return {
             kind: spark.readStream.schema(from_arrow_schema(schema))
-            .option("maxFilesPerTrigger", 1)
+            .option("maxFilesPerTrigger", self.parts)
             .parquet(str(self.folder / kind))
             for kind, schema in SCHEMAS.items()
         }

@@ -8,10 +8,12 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from sterna.bench.peers import flink, queries
+from sterna.bench.peers import flink, queries, sides
 from sterna.bench.peers.flink_count import LAP, RACE
 from sterna.bench.peers.lap import AFTER, BEFORE
 from sterna.bench.systems import SPARK_STATE
+from sterna.readable import count
+from sterna.session import FILE_MANAGER, LOCAL_FILE_MANAGER
 
 SYSTEMS = ("sterna", "spark", "flink")
 TO_FLINK_LATENCY, TO_FLINK_RATE = 0.2, 1.5
@@ -45,7 +47,7 @@ def goals(found: dict[str, Any]) -> dict[str, Any]:
 def peer_better(found: dict[str, Any]) -> list[str]:
     """In words, wherever a peer has the better figure."""
     out = [
-        f"{line['query']}: Spark's own version takes {line['spark_events_per_second']:,} events a second, Sterna {line['sterna_events_per_second']:,}"
+        f"{line['query']}: Spark's own version takes {line['spark_rows_per_second']:,} rows a second, Sterna {line['sterna_rows_per_second']:,}"
         for line in found.get("queries", [])
         if line["ratio"] < 1
     ]
@@ -85,7 +87,14 @@ def configuration(memory: str, bins: int) -> dict[str, Any]:
     """How each system is set up."""
     return {
         "sterna": {"workers": BEFORE, "bins": bins, "share_host_state": False, "strategy": "matched"},
-        "spark": {**SPARK_STATE, "spark.sql.shuffle.partitions": str(BEFORE)},
+        "spark": {
+            **SPARK_STATE,
+            "spark.sql.shuffle.partitions": str(BEFORE),
+            "for the queries": {
+                sides.JOIN_FORMAT: f"{' or '.join(sides.JOIN_FORMATS)}, whichever is faster",
+                FILE_MANAGER: LOCAL_FILE_MANAGER,
+            },
+        },
         "flink": {
             "package": flink.PACKAGE,
             **{
@@ -128,14 +137,23 @@ def show(result: dict[str, Any], console: Console) -> None:
 
 def _queries(lines: list[dict[str, Any]]) -> Table:
     table = Table(title="NEXMark: Sterna and Spark's own operators")
-    for name in ("query", "events/epoch", "Sterna events/s", "Spark events/s", "ratio"):
+    heads = (
+        "query",
+        "rows/epoch",
+        "Sterna: state rows",
+        "Spark: state rows",
+        "Sterna rows/s",
+        "Spark rows/s",
+        "ratio",
+    )
+    for name in heads:
         table.add_column(name, justify="left" if name == "query" else "right")
     for line in lines:
         table.add_row(
             line["query"],
-            f"{line['events_per_epoch']:,}",
-            f"{line['sterna_events_per_second']:,}",
-            f"{line['spark_events_per_second']:,}",
+            f"{line['rows_per_epoch']:,}",
+            *(count(line[f"{side}_state_rows"]) for side in queries.SIDES),
+            *(f"{line[f'{side}_rows_per_second']:,}" for side in queries.SIDES),
             f"{line['ratio']:.2f}×",
         )
     return table
