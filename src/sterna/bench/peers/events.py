@@ -1,14 +1,17 @@
 """NEXMark's events as parquet files, the same number of each kind an epoch, which any system that reads files can be given.
 
-All sides read the same files with Spark's own file source, so the source costs each the same. Only the kinds that a query reads are written.
+All sides read the same files with Spark's own file source, so the source costs each the same. Only the kinds that a query reads are written, and the DataFrames have only the columns that it reads: Spark would find these
+by itself, Sterna takes what its DataFrame has.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from sterna.nexmark.generator import SCHEMAS, Shape
@@ -16,6 +19,7 @@ from sterna.nexmark.writing import write
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
 
 
 @dataclass(frozen=True)
@@ -27,7 +31,7 @@ class Files:
         shape: what the events look like.
         epochs: how many there are.
         each: events that happen in an epoch, of all kinds.
-        kinds: which are written.
+        reads: which columns of which kinds are read; other kinds are not written.
         cores: files of a kind in an epoch, so that every core has one to read; fewer, if the events of an epoch can't be shared out evenly.
     """
 
@@ -35,7 +39,7 @@ class Files:
     shape: Shape
     epochs: int
     each: int
-    kinds: tuple[str, ...] = tuple(SCHEMAS)
+    reads: Mapping[str, Sequence[str]]
     cores: int = 1
 
     @property
@@ -47,14 +51,21 @@ class Files:
         """Writes what is missing of them; folders of the other kinds are there, and empty."""
         for kind in SCHEMAS:
             (self.folder / kind).mkdir(parents=True, exist_ok=True)
-        write(self.shape, self.folder, self.epochs * self.each, self.each // self.parts, kinds=self.kinds)
+        write(
+            self.shape, self.folder, self.epochs * self.each, self.each // self.parts, kinds=tuple(self.reads)
+        )
         return self
 
     def frames(self, spark: SparkSession) -> dict[str, DataFrame]:
-        """A streaming DataFrame for each kind, also of those that nobody reads."""
+        """A streaming DataFrame for each kind, with the columns that are read; of a kind that nobody reads it is empty."""
         return {
-            kind: spark.readStream.schema(from_arrow_schema(schema))
+            kind: spark.readStream.schema(self._columns(kind, schema))
             .option("maxFilesPerTrigger", self.parts)
             .parquet(str(self.folder / kind))
             for kind, schema in SCHEMAS.items()
         }
+
+    def _columns(self, kind: str, schema: pa.Schema) -> StructType:
+        return from_arrow_schema(
+            pa.schema([schema.field(name) for name in self.reads.get(kind, schema.names)])
+        )

@@ -11,6 +11,7 @@ numbers when windows end. Where the goal is about many keys, the state holds man
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -20,7 +21,7 @@ from sterna.nexmark.generator import AUCTIONS, GROUP, PERSONS, SCHEMAS, Shape
 
 IN_GROUP = dict(zip(SCHEMAS, (PERSONS, AUCTIONS, GROUP - PERSONS - AUCTIONS), strict=True))
 """Of every fifty events."""
-NEWCOMERS, SALES, BIDS = ("person", "auction"), ("auction", "bid"), ("bid",)
+WHOLE = {kind: tuple(schema.names) for kind, schema in SCHEMAS.items()}
 MINUTE, HOUR = 60.0, 3600.0
 LEAST_IN_FLIGHT = 100
 
@@ -30,7 +31,7 @@ class Load:
     """What a query reads, from an empty state on.
 
     Attributes:
-        kinds: which events.
+        reads: which columns of which kinds of events.
         each: rows an epoch, about; ``rows`` has the number.
         epochs: how many there are.
         warm: how many of them do not count, while code is compiled and the state is built up; at least one.
@@ -39,7 +40,7 @@ class Load:
         in_flight: how many auctions are open at a time, about, once that many have begun.
     """
 
-    kinds: tuple[str, ...]
+    reads: Mapping[str, tuple[str, ...]]
     each: int = 300_000
     epochs: int = 12
     warm: int = 5
@@ -56,6 +57,11 @@ class Load:
             raise InvalidInput(f"each is {self.each}: an epoch has at least {self._in_group} rows")
 
     @property
+    def kinds(self) -> tuple[str, ...]:
+        """The kinds of events that it reads."""
+        return tuple(self.reads)
+
+    @property
     def _in_group(self) -> int:
         return sum(IN_GROUP[kind] for kind in self.kinds)
 
@@ -64,7 +70,7 @@ class Load:
         """Rows an epoch.
 
         Example:
-            >>> Load(BIDS, each=1_000).rows, Load(BIDS, each=1_000).events
+            >>> Load({"bid": ("price",)}, each=1_000).rows, Load({"bid": ("price",)}, each=1_000).events
             (966, 1050)
         """
         return self.each // self._in_group * self._in_group
@@ -90,7 +96,7 @@ class Load:
         """How many windows leave the state in epochs that count: each in the epoch after the one whose events pass its end.
 
         Example:
-            >>> Load(BIDS, epochs=12, warm=5, span=20.0, ends=60.0).windows_ended
+            >>> Load({"bid": ("price",)}, epochs=12, warm=5, span=20.0, ends=60.0).windows_ended
             2
         """
         if self.ends is None:
@@ -102,23 +108,45 @@ class Load:
     def files(self, folder: Path, cores: int) -> Files:
         """The events in files, as many of a kind in an epoch as there are cores."""
         name = f"{'-'.join(self.kinds)}-{self.events}-{self.epochs}-{self.span:g}-{self.in_flight}"
-        return Files(folder / name, self.shape, self.epochs, self.events, self.kinds, cores)
+        return Files(folder / name, self.shape, self.epochs, self.events, self.reads, cores)
 
 
-AUCTION_HOUSE = Load(SALES, in_flight=200_000)
-REGISTRATIONS = Load(NEWCOMERS, span=6_600.0, ends=12 * HOUR)
+CLOSING = {
+    "auction": ("id", "seller", "category", "reserve", "dateTime", "expires"),
+    "bid": ("auction", "price", "dateTime"),
+}
+AUCTION_HOUSE = Load(CLOSING, in_flight=200_000)
+COUNTED = {"bid": ("auction", "dateTime")}
+OFFERS = {"bid": ("auction", "bidder", "price", "dateTime")}
+REGISTRATIONS = Load(
+    {"person": ("id", "name", "dateTime"), "auction": ("seller", "reserve", "dateTime")},
+    span=6_600.0,
+    ends=12 * HOUR,
+)
 LOADS = {
-    "q1": Load(BIDS, each=500_000),
-    "q2": Load(BIDS, each=500_000),
-    "q3": Load(NEWCOMERS, each=500_000, epochs=16, warm=6),
+    "q1": Load(OFFERS, each=500_000),
+    "q2": Load({"bid": ("auction", "price")}, each=500_000),
+    "q3": Load(
+        {"person": ("id", "name", "city", "state"), "auction": ("id", "seller", "category")},
+        each=500_000,
+        epochs=16,
+        warm=6,
+    ),
     "q4": AUCTION_HOUSE,
-    "q5": Load(BIDS, each=200_000, epochs=10, warm=4, ends=1.0),
+    "q5": Load(COUNTED, each=200_000, epochs=10, warm=4, ends=1.0),
     "q6": AUCTION_HOUSE,
-    "q7": Load(BIDS, ends=MINUTE),
+    "q7": Load(OFFERS, ends=MINUTE),
     "q8": REGISTRATIONS,
-    "nbq5": Load(BIDS, ends=10.0),
-    "nbq8": REGISTRATIONS,
-    "nbqx": Load(SALES, each=50_000, epochs=10, warm=4, span=2_400.0, ends=4 * HOUR),
+    "nbq5": Load(COUNTED, ends=10.0),
+    "nbq8": replace(REGISTRATIONS, reads={kind: WHOLE[kind] for kind in REGISTRATIONS.kinds}),
+    "nbqx": Load(
+        {"auction": ("id", "seller", "dateTime"), **OFFERS},
+        each=50_000,
+        epochs=10,
+        warm=4,
+        span=2_400.0,
+        ends=4 * HOUR,
+    ),
 }
 """By query. Where windows slide, Spark keeps every bid in each of its windows, sixty in Query 5: its epochs are smaller, and fewer."""
 
