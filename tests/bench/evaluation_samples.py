@@ -350,6 +350,13 @@ def peers():
             "sterna_records_per_second": 800_000,
             "flink_records_per_second": 200_000,
             "ratio_to_flink": 4.0,
+            "flink_source_records_per_second": 3_000_000,
+            "few_keys": {
+                "keys": 65_536,
+                "sterna_records_per_second": 4_000_000,
+                "spark_records_per_second": 5_000_000,
+                "ratio_to_spark": 0.8,
+            },
         },
         "rescale": {
             "from": 2,
@@ -358,7 +365,16 @@ def peers():
                 {"system": name, "state_mb": 1024, "wrong_keys": 0, **line} for name, line in lines.items()
             ],
         },
-        "goals": {"q3_ratio": 9.0, "q3_at_least_5": True, "q8_ratio": 4.0, "q8_at_least_5": False},
+        "goals": {
+            "q3_ratio": 9.0,
+            "q3_at_least_5": True,
+            "q8_ratio": 4.0,
+            "q8_at_least_5": False,
+            "rate_to_flink": 4.0,
+            "rate_to_flink_at_least_1.5": True,
+            "longest_wait_to_flink": 0.3,
+            "longest_wait_to_flink_at_most_0.2": False,
+        },
         "peer_better": ["1,024 MB: the median latency before: flink 200, Sterna 300"],
         "failures": [],
     }

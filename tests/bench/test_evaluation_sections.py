@@ -258,6 +258,12 @@ def test_the_queries_are_judged_by_the_goals_of_the_file(section):
     assert found.here.endswith(
         "1 of 2 queries with many keys at least 5 times as fast as Spark's own version"
     )
+    assert "records a second over many keys: 4.00×, kept." in found.text
+    assert "longest wait with the largest state: 0.30×, **missed**." in found.text
+    assert "| count over 65,536 keys | records/s | Sterna's ratio to it |" in found.text
+    assert (
+        "Flink's source alone, with what makes records of its lines, gives 3,000,000 a second." in found.text
+    )
     unjudged = section(peers.section, peers={**whole, "goals": {}})
     assert "The goal" not in unjudged.text
     assert unjudged.here == "a peer is better in 1 figure"

@@ -213,12 +213,24 @@ def line(system, **figures):
 def test_where_a_peer_is_better_it_is_said():
     found = {
         "queries": [{"query": "q5", "ratio": 0.8, "spark_rows_per_second": 10, "sterna_rows_per_second": 8}],
-        "throughput": {"ratio_to_flink": 0.9, "flink_records_per_second": 10, "sterna_records_per_second": 9},
+        "throughput": {
+            "keys": 8192,
+            "ratio_to_flink": 0.9,
+            "flink_records_per_second": 10,
+            "sterna_records_per_second": 9,
+            "few_keys": {
+                "keys": 64,
+                "ratio_to_spark": 0.5,
+                "spark_records_per_second": 40,
+                "sterna_records_per_second": 20,
+            },
+        },
         "rescale": {"results": [line("sterna"), line("flink", before_p50_ms=1.0, during_max_ms=100.0)]},
     }
     assert telling.peer_better(found) == [
         "q5: Spark's own version takes 10 rows a second, Sterna 8",
-        "count by key: flink takes 10 records a second, Sterna 9",
+        "count by key, 8,192 keys: flink takes 10 records a second, Sterna 9",
+        "count by key, 64 keys: spark takes 40 records a second, Sterna 20",
         "1 MB: the median latency before: flink 1, Sterna 10",
     ]
     assert telling.goals(found) == {

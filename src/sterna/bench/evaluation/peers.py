@@ -91,6 +91,23 @@ def _judged(entry: Entry) -> dict[str, bool]:
 
 def _throughput(entry: Entry) -> str:
     told = entry.at("throughput")
+    counts = [told, *([told.at("few_keys")] if told.has("few_keys") else [])]
+    goal = _kept(entry, "rate_to_flink", "rate_to_flink_at_least_1.5")
+    said = f"The goal: at least 1.5 times Flink's records a second over many keys: {goal}." if goal else ""
+    source = told.maybe("flink_source_records_per_second")
+    if source is not None:
+        said = f"Flink's source alone, with what makes records of its lines, gives {count(source)} a second. {said}".rstrip()
+    return "\n\n".join(part for part in (*map(_count, counts), said) if part)
+
+
+def _kept(entry: Entry, figure: str, flag: str) -> str:
+    """A goal's figure and whether it was kept; nothing if it was not measured."""
+    if not entry.has("goals", flag):
+        return ""
+    return f"{factor(entry.number('goals', figure))}, {'kept' if entry.flag('goals', flag) else '**missed**'}"
+
+
+def _count(told: Entry) -> str:
     rows = []
     for name in SYSTEMS:
         if told.has(f"{name}_records_per_second"):
@@ -126,7 +143,11 @@ def _rescale(entry: Entry) -> str:
         "latency as before after",
         "keys lost or doubled",
     ]
-    return table(heads, rows, words=2)
+    goal = _kept(entry, "longest_wait_to_flink", "longest_wait_to_flink_at_most_0.2")
+    said = (
+        f"The goal: at most a fifth of Flink's longest wait with the largest state: {goal}." if goal else ""
+    )
+    return "\n\n".join(part for part in (table(heads, rows, words=2), said) if part)
 
 
 PARTS = {"router": _router, "queries": _queries, "throughput": _throughput, "rescale": _rescale}

@@ -139,9 +139,7 @@ def run(
         if name not in QUERIES:
             raise InvalidInput(f"{name!r} is none of the queries {', '.join(QUERIES)}")
     with workplace(master, sizes.memory, folder, harness.settings) as (spark, root):
-        about = machine.facts(
-            spark
-        )  # before anything runs: it tells how busy the machine is with other things
+        about = machine.facts(spark)  # how busy the machine is before this
         home = flink_home or root / "flink-home"
         bench = _Bench(spark, root, home, sizes, rounds or sizes.rounds, list(systems), say)
         found = interruptible(lambda: bench.all(parts, names), spark.stop)
@@ -152,7 +150,7 @@ def run(
             "failures": bench.failures,
             "goals": goals(found) if sizes.claims else {},
             "peer_better": peer_better(found),
-            "configuration": configuration(sizes.memory, sizes.bins),
+            "configuration": configuration(sizes.memory, sizes.bins, DEFAULT_BINS),
             "machine": about,
         }
 

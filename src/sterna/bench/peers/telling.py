@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from sterna.bench.peers import flink, queries, sides
-from sterna.bench.peers.flink_count import LAP, RACE
+from sterna.bench.peers.flink_count import COMBINING, LAP, RACE
 from sterna.bench.peers.lap import AFTER, BEFORE
 from sterna.bench.systems import SPARK_STATE
 from sterna.readable import count
@@ -51,9 +51,9 @@ def peer_better(found: dict[str, Any]) -> list[str]:
         for line in found.get("queries", [])
         if line["ratio"] < 1
     ]
-    rates = found.get("throughput", {})
     out += [
-        f"count by key: {name} takes {rates[f'{name}_records_per_second']:,} records a second, Sterna {rates['sterna_records_per_second']:,}"
+        f"count by key, {rates['keys']:,} keys: {name} takes {rates[f'{name}_records_per_second']:,} records a second, Sterna {rates['sterna_records_per_second']:,}"
+        for rates in _counts(found.get("throughput", {}))
         for name in SYSTEMS[1:]
         if rates.get(f"ratio_to_{name}", 1.0) < 1
     ]
@@ -79,21 +79,28 @@ def peer_better(found: dict[str, Any]) -> list[str]:
     return out
 
 
+def _counts(told: dict[str, Any]) -> list[dict[str, Any]]:
+    """The counts over many keys and over few, as far as they were measured."""
+    return [one for one in (told, told.get("few_keys", {})) if "keys" in one]
+
+
 def _number(value: float | None) -> str:
     return "not seen" if value is None else f"{value:,g}"
 
 
-def configuration(memory: str, bins: int) -> dict[str, Any]:
-    """How each system is set up."""
+def configuration(memory: str, bins: int, throughput_bins: int) -> dict[str, Any]:
+    """How each system is set up; Sterna has so many bins while it rescales, and so many otherwise."""
     return {
-        "sterna": {"workers": BEFORE, "bins": bins, "share_host_state": False, "strategy": "matched"},
+        "sterna": {
+            "workers": BEFORE,
+            "bins": throughput_bins,
+            "for a rescale": {"bins": bins, "share_host_state": False, "strategy": "matched"},
+        },
         "spark": {
             **SPARK_STATE,
+            FILE_MANAGER: LOCAL_FILE_MANAGER,
             "spark.sql.shuffle.partitions": str(BEFORE),
-            "for the queries": {
-                sides.JOIN_FORMAT: f"{' or '.join(sides.JOIN_FORMATS)}, whichever is faster",
-                FILE_MANAGER: LOCAL_FILE_MANAGER,
-            },
+            "for the queries": {sides.JOIN_FORMAT: f"{' or '.join(sides.JOIN_FORMATS)}, whichever is faster"},
         },
         "flink": {
             "package": flink.PACKAGE,
@@ -108,6 +115,9 @@ def configuration(memory: str, bins: int) -> dict[str, Any]:
                 "source.monitor-interval": RACE.look,
                 "taskmanager.numberOfTaskSlots": RACE.slots,
                 "execution.checkpointing.interval": RACE.checkpoint,
+            },
+            "for the most records over few keys": {
+                key: value for key, value in COMBINING.options.items() if RACE.options[key] != value
             },
         },
     }
@@ -124,7 +134,8 @@ def show(result: dict[str, Any], console: Console) -> None:
     if "queries" in result:
         console.print(_queries(result["queries"]))
     if "throughput" in result:
-        console.print(_throughput(result["throughput"]))
+        for told in _counts(result["throughput"]):
+            console.print(_throughput(told))
     if "rescale" in result:
         console.print(_rescale(result["rescale"]))
     if result["peer_better"]:
