@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-DILATION = {"q8": 79.0, "nbq8": 79.0, "nbqx": 79.0}
-"""How much faster event time passes than the clock in the paper, for the queries with windows of hours. ``settings`` has what is used here."""
 USUAL = Course(quiet=60.0, longest=600.0, settle=30.0, rest=5.0)
 QUICK = Course(quiet=3.0, lead=0.5, longest=60.0, settle=10.0, rest=1.0, window=2.0)
 SEARCH, SETTING = Search(), Setting()
