@@ -237,7 +237,7 @@ def test_rounds_are_compared_in_pairs_and_judged_by_the_median(theirs, kept):
     assert "at_least_5_times" not in told("q7", FULL.load("q7"), runs)
 
 
-@pytest.mark.parametrize("name", ["q4", "q8"])
+@pytest.mark.parametrize("name", [pytest.param("q4", marks=pytest.mark.slow), "q8"])
 def test_spark_answers_the_same_in_every_format_of_a_join(spark, tmp_path, name):
     formats = join_formats(name, spark.version)
     load = replace(Size(each=2_000, epochs=3, warm=1).load(name), in_flight=100, span=30_000.0)

@@ -88,6 +88,7 @@ def test_flink_counts_and_rescales(spark, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_what_flink_reads_alone_is_told_beside_its_rate(spark, tmp_path):
     found = told("--part", "throughput", "--system", "flink", "--flink", str(FLINK), "--dir", str(tmp_path))
     many, few = found["throughput"], found["throughput"]["few_keys"]
