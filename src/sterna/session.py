@@ -13,7 +13,7 @@ import signal
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import contextmanager
 from pathlib import Path
@@ -66,15 +66,31 @@ def quick_local_logs(spark: SparkSession) -> Iterator[None]:
     Spark's usual way sets the permissions of a file by starting ``chmod``, about 45 ms an epoch. A query takes its settings when it
     starts; the session gets its own back.
     """
-    before = spark.conf.get(FILE_MANAGER, None)
-    spark.conf.set(FILE_MANAGER, LOCAL_FILE_MANAGER)
+    with set_for_a_while(spark, {FILE_MANAGER: LOCAL_FILE_MANAGER}):
+        yield
+
+
+@contextmanager
+def set_for_a_while(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
+    """Settings that a session has inside, and gets its own back after."""
+    with settings_kept(spark, settings):
+        for name, value in settings.items():
+            spark.conf.set(name, value)
+        yield
+
+
+@contextmanager
+def settings_kept(spark: SparkSession, names: Iterable[str]) -> Iterator[None]:
+    """Whatever becomes of these settings inside, a session has its own again after."""
+    before = {name: spark.conf.get(name, None) for name in names}
     try:
         yield
     finally:
-        if before is None:
-            spark.conf.unset(FILE_MANAGER)
-        else:
-            spark.conf.set(FILE_MANAGER, before)
+        for name, held in before.items():
+            if held is None:
+                spark.conf.unset(name)
+            else:
+                spark.conf.set(name, held)
 
 
 def session(master: str = "local[2]", **conf: str) -> SparkSession:

@@ -18,13 +18,14 @@ from sterna.bench.peers import telling
 from sterna.bench.peers.loads import CLOSING, FULL, LOADS, QUICK, WHOLE, Load, Size
 from sterna.bench.peers.pace import Run, paced, spark_state, with_events
 from sterna.bench.peers.queries import MANY_KEYS, told
-from sterna.bench.peers.sides import JOIN_FORMAT, JOINING, join_formats, native, set_for_a_while
+from sterna.bench.peers.sides import JOIN_FORMAT, JOINING, join_formats, native
 from sterna.bench.systems import SPARK_STATE
 from sterna.errors import InvalidInput
 from sterna.nexmark.generator import SCHEMAS, generate
 from sterna.nexmark.native import NATIVE
 from sterna.nexmark.queries import QUERIES
 from sterna.nexmark.streams import Streams
+from sterna.session import set_for_a_while
 
 BIDS = {"bid": WHOLE["bid"]}
 NEWCOMERS = {kind: WHOLE[kind] for kind in ("person", "auction")}

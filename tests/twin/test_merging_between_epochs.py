@@ -56,3 +56,23 @@ def test_a_damaged_offer_is_not_taken(start):
         twin.store.write(f"{name}.json", b"{}")  # damaged: the epoch goes on with what it was given
         twin.epoch(rows(*range(40)))
     assert set(totals(twin).values()) == {5}
+
+
+def test_what_arrives_lies_as_deep_as_anything_that_is_there(start):
+    twin = start(counts(), seed=None, share_host_state=False)
+    with churning():
+        for _ in range(12):
+            twin.epoch(rows(*range(200)))
+    last = twin.coordinator.last
+    (operator,) = last.configurations
+    owners = last.configurations[operator].owners
+    mine = next(int(bin_) for bin_ in range(len(owners)) if owners[bin_] == 0)
+    deepest = max(ref.level for ref in last.state[operator][1]["state"])
+    assert deepest > 0, "nothing was merged"
+    twin.migrate({mine: 1})
+    twin.epoch(rows())
+    width = 2**64 // len(owners)
+    here = twin.coordinator.last.state[operator][1]["state"]
+    arrived = [ref for ref in here if mine * width <= ref.lo < (mine + 1) * width]
+    assert {ref.level for ref in arrived} == {deepest}
+    assert set(totals(twin).values()) == {12}

@@ -68,7 +68,7 @@ def filled(
     subject = place.subject(initial_state={"aggregate": place.records.state(spark)})
     subject.start(place.records.stream(spark, os.path.join(folder, "input")))
     subject.stop()
-    # As many records as there are keys: by then runs are merged as they are in the long run. A maximum that is measured right after the fill is too high.
+    # As many records as there are keys, so that merging is what it is in the long run when the maximum is measured.
     _, place.first = ceiling.keep_busy(spark, place.subject(), folder, place.records, 0, rows=keys)
     found = ceiling.maximum_rate(
         spark,

@@ -14,9 +14,10 @@ from sterna.engine.apply import Applying
 from sterna.engine.coordinator import Coordinator
 from sterna.engine.epoch import Tasks, plain_seats
 from sterna.engine.route import Routing
-from sterna.engine.spark import SparkRunner, settings_kept, source_columns
+from sterna.engine.spark import SETTINGS, SparkRunner, source_columns
 from sterna.errors import InvalidInput
 from sterna.operators.load import Load
+from sterna.session import settings_kept
 from sterna.state.refs import from_changes
 
 
@@ -58,7 +59,7 @@ def load_initial_state(
         )
         tasks = Tasks(-1, Routing(-1, (configuration,), seats, None), ((),), ({},), (task,))
         prepared = frame.select(*source_columns(frame, 0, flow))
-        with settings_kept(spark):
+        with settings_kept(spark, SETTINGS):
             receipts = SparkRunner(flow, coordinator.store, local).run(prepared, tasks)
         state[name] = {
             receipt["worker"]: {table: from_changes(refs, []) for table, refs in receipt["tables"].items()}

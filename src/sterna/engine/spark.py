@@ -15,8 +15,7 @@ from __future__ import annotations
 import json
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -261,20 +260,6 @@ class SparkRunner:
 
 def _rows_routed(receipts: list[dict[str, Any]]) -> bool:
     return any(receipt.get("routed", {}).get("rows", 0) for receipt in receipts)
-
-
-@contextmanager
-def settings_kept(spark: SparkSession) -> Iterator[None]:
-    """Puts the settings that a runner changes back, for a session that is the user's."""
-    before = {name: spark.conf.get(name, None) for name in SETTINGS}
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                spark.conf.unset(name)
-            else:
-                spark.conf.set(name, value)
 
 
 def source_columns(frame: DataFrame, source: int, flow: Dataflow) -> list[Column]:

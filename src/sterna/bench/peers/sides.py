@@ -6,10 +6,8 @@ mention them: it writes its own logs in the quick way in which Sterna has them w
 
 from __future__ import annotations
 
-import contextlib
 import json
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +23,7 @@ from sterna.nexmark.native import NATIVE, Frames
 from sterna.nexmark.queries import QUERIES
 from sterna.nexmark.streams import Streams
 from sterna.operators.base import LATER
-from sterna.session import quick_local_logs
+from sterna.session import quick_local_logs, set_for_a_while
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -119,19 +117,3 @@ def _ended(query: StreamingQuery, side: str, name: str, files: Files) -> list[An
     if not query.awaitTermination(END_SECONDS):
         raise TimeoutError(f"{side} was not done with {name} after {END_SECONDS} s")
     return with_events([json.loads(one.json) for one in query.recentProgress], str(files.folder))
-
-
-@contextlib.contextmanager
-def set_for_a_while(spark: SparkSession, settings: dict[str, str]) -> Iterator[None]:
-    """Settings that a session has inside, and gets its own back after."""
-    before = {name: spark.conf.get(name, None) for name in settings}
-    for name, value in settings.items():
-        spark.conf.set(name, value)
-    try:
-        yield
-    finally:
-        for name, held in before.items():
-            if held is None:
-                spark.conf.unset(name)
-            else:
-                spark.conf.set(name, held)
