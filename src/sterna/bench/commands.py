@@ -146,8 +146,12 @@ def migrate(
         int | None, typer.Option(min=1, help="How often the strategies take turns.", show_default="5")
     ] = None,
     experiment: Annotated[
-        str, typer.Option(help="headline, bins, keys, proportional, load, memory, afterwards or all.")
-    ] = "all",
+        list[str] | None,
+        typer.Option(
+            help="headline, bins, keys, proportional, load, memory or afterwards; may be given several times.",
+            show_default="all",
+        ),
+    ] = None,
     minutes: Annotated[
         float | None,
         typer.Option(
@@ -169,10 +173,10 @@ def migrate(
     with failures():
         from sterna.bench import migrate as benchmark
 
-        check_known([experiment], (*benchmark.EXPERIMENTS, "all"), "--experiment")
+        check_known(experiment or (), benchmark.EXPERIMENTS, "--experiment")
         result = benchmark.run(
             say(),
-            experiments=list(benchmark.EXPERIMENTS) if experiment == "all" else [experiment],
+            experiments=experiment or benchmark.EXPERIMENTS,
             sizes=benchmark.QUICK if quick else benchmark.FULL,
             rounds=rounds,
             minutes=minutes,
