@@ -25,7 +25,8 @@ os.environ["PYSPARK_PYTHON"] = sys.executable
 os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
 # How long an example takes depends on what else the machine does, and says nothing about whether it is right.
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-# The same commit tries the same examples wherever it is tested; `--hypothesis-profile=patient` tries new ones.
+# The same commit tries the same examples wherever it is tested; `--hypothesis-profile=patient` tries new
+# ones.
 settings.register_profile("repeatable", settings.get_profile("patient"), derandomize=True)
 settings.load_profile("repeatable")
 # Nothing here is reached from another host, and a container's own name may not resolve.

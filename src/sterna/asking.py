@@ -1,7 +1,8 @@
 """What can't be is refused when it is asked for: the checks of a wish, in the query's own process or in another.
 
-Pure, as of a manifest. In: the wish, the manifest, what waits in the control stream, and whom to ask for statistics. Out: the wish, with bins numbered
-as they are now, or ``UpdateRefused`` with a reason. What changes between this and the freeze, the freeze refuses.
+Pure, as of a manifest. In: the wish, the manifest, what waits in the control stream, and whom to ask for
+statistics. Out: the wish, with bins numbered as they are now, or ``UpdateRefused`` with a reason. What
+changes between this and the freeze, the freeze refuses.
 """
 
 from __future__ import annotations
@@ -56,7 +57,8 @@ def check_migration(
         frozen: the newest epoch that can't change any more.
         before: the wishes that wait.
         statistics: of an operator.
-        elsewhere: whether the query runs in another process, which may know strategies that this one does not.
+        elsewhere: whether the query runs in another process, which may know strategies that this one does
+            not.
     """
     assert entry.target is not None
     names = operators(entry.operator, last)
@@ -90,7 +92,10 @@ def check_epoch(entry: Entry, frozen: int) -> None:
 def _way(
     entry: Entry, name: str, current: Configuration, before: list[Entry], known: Statistics
 ) -> tuple[Configuration, Configuration] | None:
-    """From where to where; ``None`` if that depends on which wishes are granted first. Refuses what can't be reached from anywhere."""
+    """From where to where; ``None`` if that depends on which wishes are granted first.
+
+    Refuses what can't be reached from anywhere.
+    """
     assert entry.target is not None
     start = _after(current, name, [one for one in before if one.surely_before(entry)])
     try:

@@ -1,8 +1,9 @@
 """The ``sterna`` command.
 
-Results go to standard output, and nothing else does: with ``--json`` it is exactly one JSON document. Everything
-about the way there goes to standard error (see ``terminal``). Exit codes: 0 when all went well, 1 when something failed (in one
-sentence, without a traceback, if it is a failure that Sterna knows), 2 for a mistake in the command, 130 after Ctrl-C.
+Results go to standard output, and nothing else does: with ``--json`` it is exactly one JSON document.
+Everything about the way there goes to standard error (see ``terminal``). Exit codes: 0 when all went well, 1
+when something failed (in one sentence, without a traceback, if it is a failure that Sterna knows), 2 for a
+mistake in the command, 130 after Ctrl-C.
 """
 
 from __future__ import annotations
@@ -91,7 +92,8 @@ def demo(
 ) -> None:
     """Move a quarter of the state of a running stream in every way, then rescale Spark's own query, and compare.
 
-    Takes some three minutes on two cores, and leaves nothing behind but the page. Fails if a single key is counted wrong.
+    Takes some three minutes on two cores, and leaves nothing behind but the page. Fails if a single key is
+    counted wrong.
     """
     with failures():
         from dataclasses import replace

@@ -1,6 +1,7 @@
 """The commands that look at and steer a running query from another process: plan, apply, status, history, cancel, pause, resume, rollback.
 
-Results go to standard output: a table, or one JSON document with ``--format json``. What can't be done is one sentence on standard error and exit code 1.
+Results go to standard output: a table, or one JSON document with ``--format json``. What can't be done is one
+sentence on standard error and exit code 1.
 """
 
 from __future__ import annotations
@@ -110,7 +111,10 @@ def plan(
     operator: Operator = None,
     output: Output = Format.table,
 ) -> None:
-    """What a migration would move, in how many steps and epochs, and how long the longest epoch may be. Changes nothing."""
+    """What a migration would move, in how many steps and epochs, and how long the longest epoch may be.
+
+    Changes nothing.
+    """
     remote = Remote(checkpoint)
     wish = target_of(workers, count, even, move, target, planner, tau)
     result = remote.plan(wish, strategy_of(strategy, order.value, gap), operator)

@@ -1,9 +1,9 @@
 """Which worker owns which bin, and how that changes: (time, bin) -> worker.
 
-A ``Configuration`` is the function at one epoch: an immutable array with the owner of each of 2^k bins, and the
-number of workers. Differences between two configurations are expressed as moves of *hash ranges*, so that nothing
-below this module needs to know how many bins there are, and the number of bins may change while a query runs.
-Everything here is pure and knows nothing of Spark.
+A ``Configuration`` is the function at one epoch: an immutable array with the owner of each of 2^k bins, and
+the number of workers. Differences between two configurations are expressed as moves of *hash ranges*, so that
+nothing below this module needs to know how many bins there are, and the number of bins may change while a
+query runs. Everything here is pure and knows nothing of Spark.
 """
 
 from __future__ import annotations
@@ -132,7 +132,8 @@ class Configuration:
         return self.owners[starts], np.diff(starts, append=len(self.owners))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # A configuration travels with every task of every epoch: packed once, and unpacked once in each process.
+        # A configuration travels with every task of every epoch: packed once, and unpacked once in each
+        # process.
         packed = self.__dict__.get("_packed")
         if packed is None:
             values, lengths = self._runs()

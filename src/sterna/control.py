@@ -1,9 +1,11 @@
 """The control stream: the durable log of wished changes, and what becomes of them when an epoch is frozen.
 
-An entry is a small JSON file under ``control/`` in the checkpoint location, with a name of its own, so any number of writers may
-append at once on any filesystem; the freeze puts them in order (by name: time, then a random part). An entry asks for a migration: which operators it is
-for (all by default), the target, the strategy, and when: as soon as possible, at an epoch, at a wall-clock time, or at an event time. Or it
-asks to pause, resume, cancel or roll back a migration. It may be signed for one query, whose driver refuses entries signed for others.
+An entry is a small JSON file under ``control/`` in the checkpoint location, with a name of its own, so any
+number of writers may append at once on any filesystem; the freeze puts them in order (by name: time, then a
+random part). An entry asks for a migration: which operators it is for (all by default), the target, the
+strategy, and when: as soon as possible, at an epoch, at a wall-clock time, or at an event time. Or it asks to
+pause, resume, cancel or roll back a migration. It may be signed for one query, whose driver refuses entries
+signed for others.
 """
 
 from __future__ import annotations
@@ -33,7 +35,10 @@ LONGEST_CAUSE = 10_000
 """How many letters the reason for an entry may have: every manifest carries it while the migration lasts."""
 
 NEAR_EPOCHS = 64
-"""How many epochs are run without data to come to the one that an entry names; a later one has to be brought by data."""
+"""How many epochs are run without data to come to the one that an entry names.
+
+A later one has to be brought by data.
+"""
 
 CLOCKS_APART = 60.0
 """By how many seconds a writer's clock may be ahead of the driver's."""
@@ -51,7 +56,8 @@ class Entry:
     Attributes:
         name: unique; entries are taken in the order of their names.
         target: the wanted configuration.
-        when: ``{}`` for as soon as possible, ``{"epoch": n}``, ``{"wall": seconds}`` or ``{"event": microseconds}``.
+        when: ``{}`` for as soon as possible, ``{"epoch": n}``, ``{"wall": seconds}`` or ``{"event":
+            microseconds}``.
         operator: the operator it is for; ``None`` for all.
         cause: why, in the writer's words.
         strategy: how to move, as ``strategies.to_json`` writes it.
@@ -85,7 +91,10 @@ class Entry:
         return True
 
     def wants_epoch(self, epoch: int, now: float, watermark: int | None) -> bool:
-        """Whether this epoch should be run for it although no data comes; one that names an epoch wants some until then."""
+        """Whether this epoch should be run for it although no data comes.
+
+        One that names an epoch wants some until then.
+        """
         return self.due(epoch + NEAR_EPOCHS if "epoch" in self.when else epoch, now, watermark)
 
     def surely_before(self, other: Entry) -> bool:
@@ -287,7 +296,10 @@ class ControlStream:
         return entries, bad, unfinished
 
     def remove(self, names: Iterable[str]) -> None:
-        """Forgets entries whose outcome is committed; one that can't be deleted stays among those that are consumed, and does no harm there."""
+        """Forgets entries whose outcome is committed.
+
+        One that can't be deleted stays among those that are consumed, and does no harm there.
+        """
         for name in names:
             with contextlib.suppress(StateError):
                 self._store.delete([f"{DIRECTORY}/{name}.json"])

@@ -1,7 +1,8 @@
 """The graph of a query: sources, stateful operators in topological order, and which of them feeds the sink.
 
-Immutable and picklable; made by ``stream.py``, read by the engine. ``fingerprint`` identifies what a checkpoint was written for: names,
-keys, tables and schemas, not the code of folds, which may be corrected between two starts.
+Immutable and picklable; made by ``stream.py``, read by the engine. ``fingerprint`` identifies what a
+checkpoint was written for: names, keys, tables and schemas, not the code of folds, which may be corrected
+between two starts.
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ class Dataflow:
     Attributes:
         operators: the operators.
         sources: how many sources there are.
-        derived: sources that are made of an operator's outputs by a DataFrame function, numbered after the real ones: that operator's index.
+        derived: sources that are made of an operator's outputs by a DataFrame function, numbered after the
+            real ones: that operator's index.
         final: the schema of what reaches the sink, if a DataFrame function stands before it.
     """
 
@@ -82,7 +84,10 @@ class Dataflow:
         return max((self.depth(origin) + 1 for origin in origins if origin is not None), default=0)
 
     def origin(self, edge: Edge) -> int | None:
-        """The operator whose outputs an edge carries, through a DataFrame function or not; ``None`` for a real source."""
+        """The operator whose outputs an edge carries, through a DataFrame function or not.
+
+        ``None`` for a real source.
+        """
         if edge.source is not None and edge.source >= self.sources:
             return self.derived[edge.source - self.sources]
         return edge.operator

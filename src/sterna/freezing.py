@@ -1,7 +1,8 @@
 """Freezing the control stream: what becomes of wishes and migrations when an epoch is frozen.
 
-Pure. In: the configurations and migrations at t-1, what is pending and what is new, and whom to ask for statistics and steps. Out: those at t, what stays
-pending, and what was refused and why. An entry is never applied by half.
+Pure. In: the configurations and migrations at t-1, what is pending and what is new, and whom to ask for
+statistics and steps. Out: those at t, what stays pending, and what was refused and why. An entry is never
+applied by half.
 """
 
 from __future__ import annotations
@@ -171,7 +172,10 @@ class _Freeze:
             )
 
     def kept(self, entry: Entry) -> Entry:
-        """The entry as it waits: bins are numbered as of now; if their number changes before it is due, it is rewritten then."""
+        """The entry as it waits: bins are numbered as of now.
+
+        If their number changes before it is due, it is rewritten then.
+        """
         if entry.target is None:
             return entry
         return replace(entry, target=entry.target.numbered(self.current[self._names(entry)[0]].bits))
@@ -194,7 +198,8 @@ class _Freeze:
         known = self._knowledge
         strategy = strategies.from_json(entry.strategy)
         start = {name: self.current[name] for name in self._names(entry)}
-        # Seen from where the others would have led; what they still had to do for operators that this one is not for goes on as its own.
+        # Seen from where the others would have led; what they still had to do for operators that this one is
+        # not for goes on as its own.
         heading = {name: c for other in merged for name, c in other.target.items()}
         target = {
             **heading,

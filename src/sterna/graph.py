@@ -1,7 +1,7 @@
 """The graph under streams: where each comes from, and how sources, edges and operators get their numbers.
 
-``build`` walks from the last stream back to the sources and numbers everything once, in topological order. What crosses a DataFrame
-function after an operator becomes a derived source, numbered after the real ones.
+``build`` walks from the last stream back to the sources and numbers everything once, in topological order.
+What crosses a DataFrame function after an operator becomes a derived source, numbered after the real ones.
 """
 
 from __future__ import annotations

@@ -66,7 +66,10 @@ class MigrationHandle:
         return not self._asked and self.status not in ("waiting", "running", "paused")
 
     def wait(self, timeout: float | None = None) -> dict[str, Any]:
-        """Waits until it is over and returns what became of it; raises if it was refused or failed, or after ``timeout`` seconds."""
+        """Waits until it is over and returns what became of it.
+
+        Raises if it was refused or failed, or after ``timeout`` seconds.
+        """
         if not self._wait(lambda: self.done, timeout):
             raise SternaError(f"migration {self.name} is not over after {timeout} seconds: {self.status}")
         outcome = self.progress()

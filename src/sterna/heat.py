@@ -1,8 +1,11 @@
 """Heat: how many rows reach each part of the hash space, as receipts tell it.
 
-A worker counts the rows of the epoch in as many cells as there are bins, 16,384 at most. A receipt holds only the cells that had rows, on a logarithmic scale, and a worker has rows only in
-its own bins: so the receipts of an epoch hold each cell about once, all together 10 kB at most. Counts are right to a twentieth; where it is known how many rows a worker got they are scaled to that. Where bins
-are finer than cells, heavy keys (``sterna.keys``) are put into the bins that they fall into, and what is left of a cell is spread evenly. Everything here is pure but ``Heat``.
+A worker counts the rows of the epoch in as many cells as there are bins, 16,384 at most. A receipt holds only
+the cells that had rows, on a logarithmic scale, and a worker has rows only in its own bins: so the receipts
+of an epoch hold each cell about once, all together 10 kB at most. Counts are right to a twentieth; where it
+is known how many rows a worker got they are scaled to that. Where bins are finer than cells, heavy keys
+(``sterna.keys``) are put into the bins that they fall into, and what is left of a cell is spread evenly.
+Everything here is pure but ``Heat``.
 """
 
 from __future__ import annotations
@@ -46,7 +49,10 @@ def encode_heat(counts: npt.NDArray[np.int64]) -> str:
 
 
 def decode_heat(text: str) -> Floats:
-    """The counts, about; ``ValueError`` if it is no such text. One without the number of cells, as earlier versions wrote it, has a level for each."""
+    """The counts, about; ``ValueError`` if it is no such text.
+
+    One without the number of cells, as earlier versions wrote it, has a level for each.
+    """
     head, _, body = text.rpartition(":")
     try:
         raw = np.frombuffer(zlib.decompress(base64.b85decode(body)), np.uint8)
@@ -72,7 +78,8 @@ def counted(heat: Sequence[str | None], rows: Sequence[int]) -> Floats:
     """For each worker the rows of each cell, scaled to the rows that it got.
 
     Args:
-        heat: the text of each worker. As earlier versions wrote them down they are in no order: then they are added up, for all workers together.
+        heat: the text of each worker. As earlier versions wrote them down they are in no order: then they are
+            added up, for all workers together.
         rows: how many rows each worker got.
     """
     known = [_read(text) for text in heat]
@@ -121,7 +128,8 @@ def laid_out(cells: Floats, owners: Owners, keys: Keys) -> Floats:
         keys: of the same rows; never more of them than their cell has.
 
     Returns:
-        What each worker got in a cell, over its own bins there: heavy keys in the bin that they fall into, the rest evenly.
+        What each worker got in a cell, over its own bins there: heavy keys in the bin that they fall into,
+        the rest evenly.
     """
     bins, count = len(owners), cells.shape[1]
     flat = cells.ravel()
@@ -146,7 +154,10 @@ class Heat:
         self.keys = Keys.none()
 
     def learn(self, receipts: Iterable[Mapping[str, Any]]) -> None:
-        """Takes in the receipts of one operator and epoch; what a receipt does not tell, or what can't be read, is left out."""
+        """Takes in the receipts of one operator and epoch.
+
+        What a receipt does not tell, or what can't be read, is left out.
+        """
         told = [(one, cells) for one in receipts if (cells := _read(one.get("heat"))) is not None]
         known = [_scaled(cells, one.get("rows", cells.sum())) for one, cells in told]
         if not known:

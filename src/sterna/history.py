@@ -1,7 +1,8 @@
 """What happened to a query's configuration, and when: a file for each epoch in which something did, under ``history/``.
 
-The latest ``KEEP`` of these are kept, and as many of those that tell only of a step, and of those that tell what a controller said after an epoch: a query that
-runs for years must not fill its checkpoint with its past, and a migration of many steps must not drive out the others.
+The latest ``KEEP`` of these are kept, and as many of those that tell only of a step, and of those that tell
+what a controller said after an epoch: a query that runs for years must not fill its checkpoint with its past,
+and a migration of many steps must not drive out the others.
 """
 
 from __future__ import annotations
@@ -32,7 +33,10 @@ class History:
         self._write(f"{epoch:012d}{STEP if step else '.json'}", events)
 
     def say(self, epoch: int, event: dict[str, Any]) -> None:
-        """Keeps what a controller said after an epoch; there may be several such events, and they are read after those of the epoch."""
+        """Keeps what a controller said after an epoch.
+
+        There may be several such events, and they are read after those of the epoch.
+        """
         before = [name for name in self._store.list(DIRECTORY) if name.startswith(f"{epoch:012d}.x")]
         number = int(before[-1][14:20]) + 1 if before else 0
         self._write(f"{epoch:012d}.x{number:06d}{SAID}", [event])

@@ -1,8 +1,11 @@
 """The heaviest keys of an operator: their hashes and the rows that reach them in an epoch, in little room and with a bound on the error.
 
-A worker names, in its receipt, the few keys of the epoch that have most of its rows. The driver puts the receipts of an epoch together (a key is at one worker), adds epochs up, and forgets old
-ones bit by bit. What finds no room is taken off all others, after Misra and Gries. So at every time a key has at least the rows that are told here, and at most those plus the error, and a key that is not
-named has at most the error. That is never more than a 17th of what the fullest worker gets (or one row) and a 65th of what all get, together. Pure.
+A worker names, in its receipt, the few keys of the epoch that have most of its rows. The driver puts the
+receipts of an epoch together (a key is at one worker), adds epochs up, and forgets old ones bit by bit. What
+finds no room is taken off all others, after Misra and Gries. So at every time a key has at least the rows
+that are told here, and at most those plus the error, and a key that is not named has at most the error. That
+is never more than a 17th of what the fullest worker gets (or one row) and a 65th of what all get, together.
+Pure.
 """
 
 from __future__ import annotations
@@ -90,9 +93,12 @@ class Keys:
 
 
 def heaviest(hashes: Hashes) -> Keys:
-    """The keys with most rows, by the hash of each row: at most ``NAMED``, counted exactly; the error is for those that are not named.
+    """The keys with most rows, by the hash of each row: at most ``NAMED``, counted exactly.
 
-    Rows are not sorted, which would take several times as long: those of light keys fall through two sieves, and what is left is counted.
+    The error is for those that are not named.
+
+    Rows are not sorted, which would take several times as long: those of light keys fall through two sieves,
+    and what is left is counted.
 
     >>> found = heaviest(np.array([7] * 5 + [9] * 3 + [1, 2, 3], np.uint64))
     >>> found.hashes.tolist(), found.rows.tolist(), found.error
@@ -119,7 +125,10 @@ def _group(hashes: Hashes, shift: int) -> Ints:
 
 
 def _sieved(hashes: Hashes, shift: int, least: int) -> tuple[Hashes, int]:
-    """The hashes in groups with at least so many, by some of their bits; and how many are in the largest of the other groups."""
+    """The hashes in groups with at least so many, by some of their bits.
+
+    And how many are in the largest of the other groups.
+    """
     group = _group(hashes, shift)
     sizes = np.bincount(group, minlength=1 << _SIEVE)
     full = sizes >= least

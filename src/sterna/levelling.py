@@ -14,7 +14,10 @@ TOLERANCE = 0.05
 
 
 def rescaled(current: Configuration, workers: int) -> Configuration:
-    """Every worker gets its fair number of bins; only the surplus moves, the highest bins of a worker first."""
+    """Every worker gets its fair number of bins.
+
+    Only the surplus moves, the highest bins of a worker first.
+    """
     held = np.zeros(max(workers, current.workers), np.int64)
     held[: current.workers] = current.owned()
     quota = np.full(workers, current.bins // workers, np.int64)

@@ -1,9 +1,10 @@
 """A live view of a running query in the terminal, and the table at the end.
 
-``View`` is fed with plain snapshots and knows nothing of queries. On a terminal it draws a few lines in place: the latency
-now and over the last minute, the bins by worker, the migration that is on its way. It draws over what it drew before, with the
-same number of lines each time, so nothing flickers or jumps. Anywhere else, as in a log, it prints one plain line every few
-seconds. Leaving the ``with`` block, also by Ctrl-C, leaves the last picture and shows the cursor again.
+``View`` is fed with plain snapshots and knows nothing of queries. On a terminal it draws a few lines in
+place: the latency now and over the last minute, the bins by worker, the migration that is on its way. It
+draws over what it drew before, with the same number of lines each time, so nothing flickers or jumps.
+Anywhere else, as in a log, it prints one plain line every few seconds. Leaving the ``with`` block, also by
+Ctrl-C, leaves the last picture and shows the cursor again.
 """
 
 from __future__ import annotations

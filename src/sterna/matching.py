@@ -1,9 +1,10 @@
 """Schedules in which every sender and every receiver has one thing to do at a time: edge colouring of a bipartite multigraph.
 
-In: how many edges there are between each pair (sender, receiver). Out: matchings, one after the other, that use up all edges, in as many as the largest
-degree: no schedule has fewer (König). Edges are padded until every node has that degree, a regular bipartite graph has a perfect
-matching, and taking it away leaves a regular one. A matching is used again as long as all of its pairs have edges left, so few of
-them have to be found.
+In: how many edges there are between each pair (sender, receiver). Out: matchings, one after the other, that
+use up all edges, in as many as the largest degree: no schedule has fewer (König). Edges are padded until
+every node has that degree, a regular bipartite graph has a perfect matching, and taking it away leaves a
+regular one. A matching is used again as long as all of its pairs have edges left, so few of them have to be
+found.
 """
 
 from __future__ import annotations

@@ -1,11 +1,13 @@
 """Migrations under way: what is kept of each with every manifest, and how a freeze takes them one step further.
 
-A migration begins when its control entry is due and ends when all its operators are at their target, or it is cancelled, or its strategy fails to
-get it there. It is part of the manifest, so a restarted query goes on with it. ``advance`` is pure but for ``draw``, which asks the
-strategy for the next step; the decision that it leads to is made durable before anything moves.
+A migration begins when its control entry is due and ends when all its operators are at their target, or it is
+cancelled, or its strategy fails to get it there. It is part of the manifest, so a restarted query goes on
+with it. ``advance`` is pure but for ``draw``, which asks the strategy for the next step; the decision that it
+leads to is made durable before anything moves.
 
-An operator is in at most one migration at a time. Operators are taken one after the other, but ``all_at_once`` takes all of them in one step.
-For some epochs after its end a migration stays in the manifest, to see what epochs take then; its last record is in the history.
+An operator is in at most one migration at a time. Operators are taken one after the other, but
+``all_at_once`` takes all of them in one step. For some epochs after its end a migration stays in the
+manifest, to see what epochs take then; its last record is in the history.
 """
 
 from __future__ import annotations
@@ -41,7 +43,8 @@ class Migration:
         wish: the target as it was asked for.
         strategy: the strategy as it is written down.
         cause: why, in the asker's words.
-        status: ``running``, ``paused``, or how it ended: ``done``, ``cancelled``, ``rolled back``, ``failed``, ``merged``.
+        status: ``running``, ``paused``, or how it ended: ``done``, ``cancelled``, ``rolled back``,
+            ``failed``, ``merged``.
         origin: where it began, for each operator.
         target: where it leads, for each operator.
         next_epoch: the earliest epoch of the next step.
@@ -206,7 +209,10 @@ def under_way(busy: Sequence[Migration]) -> str:
 
 
 def check_rollback(migrations: Sequence[Migration], migration: Migration) -> None:
-    """Refuses to undo what came after a migration along with it; ``migrations`` are in the order in which they began."""
+    """Refuses to undo what came after a migration along with it.
+
+    ``migrations`` are in the order in which they began.
+    """
     if migration.back and (migration.active or migration.status == "rolled back"):
         how = "is being" if migration.active else "has been"
         raise UpdateRefused(f"migration {migration.name} {how} rolled back already")
@@ -233,7 +239,8 @@ def advance(
             continue
         before = current[name]
         try:
-            # More bins move nothing; where fewer join those of several workers, all go to the owner of the first.
+            # More bins move nothing; where fewer join those of several workers, all go to the owner of the
+            # first.
             if before.bits != target.bits:
                 current[name] = before.at_bits(target.bits)
             if np.array_equal(current[name].owners, target.owners):

@@ -1,8 +1,10 @@
 """Configurations that a planner finds: the least state moved for the balance that is asked for.
 
-In: the configuration now, what is known of its bins, how many workers there will be, the planner's name, and tau, how much more than the mean a worker's load may be. Out: the configuration.
-Where there will be fewer workers, those with the highest numbers leave. ``UpdateRefused`` if no plan is that even, naming the tau that can be had, or if the bins are not as the planner needs them. The same input gives the same
-configuration: the integer programme of ``general``, which may take seconds, is not used.
+In: the configuration now, what is known of its bins, how many workers there will be, the planner's name, and
+tau, how much more than the mean a worker's load may be. Out: the configuration. Where there will be fewer
+workers, those with the highest numbers leave. ``UpdateRefused`` if no plan is that even, naming the tau that
+can be had, or if the bins are not as the planner needs them. The same input gives the same configuration: the
+integer programme of ``general``, which may take seconds, is not used.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Amounts as people read them: three figures and a unit that fits.
 
-Every function takes ``None`` and what is no finite number for "not known" and answers with a dash, so that a table
-with gaps needs no special cases.
+Every function takes ``None`` and what is no finite number for "not known" and answers with a dash, so that a
+table with gaps needs no special cases.
 
 >>> duration(0.085), duration(2.314), duration(754)
 ('85 ms', '2.31 s', '12 min 34 s')

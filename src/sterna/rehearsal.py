@@ -1,7 +1,8 @@
 """What a migration would do, without doing it: the steps of a strategy, drawn one after the other as if each went well.
 
-Used to refuse a strategy that gets nowhere before anything moves, and by ``sterna plan`` to tell how many steps, bytes and epochs it takes and
-how long the longest epoch may be. A strategy that learns is told what its steps would cost at the price of the last moves.
+Used to refuse a strategy that gets nowhere before anything moves, and by ``sterna plan`` to tell how many
+steps, bytes and epochs it takes and how long the longest epoch may be. A strategy that learns is told what
+its steps would cost at the price of the last moves.
 """
 
 from __future__ import annotations

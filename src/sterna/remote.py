@@ -1,8 +1,9 @@
 """A running query seen from another process or machine: through its checkpoint location alone.
 
-Reads manifests and history, and appends to the control stream; it never changes anything else. Whether the query runs at this moment can't be known from
-files: ``Remote.status`` tells when its last epoch ended. What can't be is refused at once, with the same words that the driver would use; what changes
-in between, the driver refuses, and the history says so.
+Reads manifests and history, and appends to the control stream; it never changes anything else. Whether the
+query runs at this moment can't be known from files: ``Remote.status`` tells when its last epoch ended. What
+can't be is refused at once, with the same words that the driver would use; what changes in between, the
+driver refuses, and the history says so.
 """
 
 from __future__ import annotations
@@ -111,7 +112,10 @@ class Remote:
         return [round(total) for total in totals.tolist()]
 
     def history(self) -> list[dict[str, Any]]:
-        """All migrations, what was refused, and what controllers said of which no migration came; the oldest first."""
+        """All migrations, what was refused, and what controllers said of which no migration came.
+
+        The oldest first.
+        """
         try:
             return sorted([*self._history.told(self.last()), *self._said()], key=lambda one: one["started"])
         except NoEpochYet:

@@ -37,14 +37,16 @@ def arrow_schema(schema: Any, spark: Any) -> pa.Schema:
 
 
 def _to_arrow(schema: StructType) -> pa.Schema:
-    # Timestamps are in UTC here, whatever the session's time zone. Early versions of PySpark do so without being asked.
+    # Timestamps are in UTC here, whatever the session's time zone. Early versions of PySpark do so without
+    # being asked.
     if "timezone" in inspect.signature(to_arrow_schema).parameters:
         return to_arrow_schema(schema, timezone="UTC")
     return to_arrow_schema(schema)
 
 
 def _nullable(schema: pa.Schema) -> pa.Schema:
-    # Whether a column may hold nulls is a promise that a fold can't keep for us; a checkpoint must not depend on it either.
+    # Whether a column may hold nulls is a promise that a fold can't keep for us; a checkpoint must not depend
+    # on it either.
     return pa.schema([pa.field(item.name, item.type) for item in schema])
 
 

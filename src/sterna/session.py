@@ -36,10 +36,11 @@ def recommended_conf() -> dict[str, str]:
 
     - ``spark.python.unix.domain.socket.enabled``: Python workers on a Unix socket. Over loopback TCP, delayed
       acknowledgements cost about 40 ms a task, which is most of a small epoch.
-    - ``spark.sql.shuffle.partitions``: small. Sterna's own exchange has one partition for each worker whatever
-      this says, but a user's stateless ``groupBy`` or ``join`` inside an epoch pays for each empty partition.
-    - ``spark.shuffle.reduceLocality.enabled``: off. Otherwise Spark runs a task where most of its shuffle input
-      is, which changes with every epoch, instead of where the worker's state is.
+    - ``spark.sql.shuffle.partitions``: small. Sterna's own exchange has one partition for each worker
+      whatever this says, but a user's stateless ``groupBy`` or ``join`` inside an epoch pays for each empty
+      partition.
+    - ``spark.shuffle.reduceLocality.enabled``: off. Otherwise Spark runs a task where most of its shuffle
+      input is, which changes with every epoch, instead of where the worker's state is.
     - ``spark.locality.wait``: how long a task waits for the executor that holds its worker's state. The value
       is Spark's default, said explicitly because placement relies on it.
     - ``spark.sql.session.timeZone``: UTC, so that event times mean the same on every machine.
@@ -63,8 +64,8 @@ def recommended_conf() -> dict[str, str]:
 def quick_local_logs(spark: SparkSession) -> Iterator[None]:
     """Queries that start inside write Spark's own logs on a local disk without a process for each file.
 
-    Spark's usual way sets the permissions of a file by starting ``chmod``, about 45 ms an epoch. A query takes its settings when it
-    starts; the session gets its own back.
+    Spark's usual way sets the permissions of a file by starting ``chmod``, about 45 ms an epoch. A query
+    takes its settings when it starts; the session gets its own back.
     """
     with set_for_a_while(spark, {FILE_MANAGER: LOCAL_FILE_MANAGER}):
         yield
@@ -183,9 +184,12 @@ def workplace(
 
 
 def interruptible(work: Callable[[], T], give_up: Callable[[], None]) -> T:
-    """Does the work in a thread of its own; if this one is interrupted, gives up and waits until the work has noticed.
+    """Does the work in a thread of its own.
 
-    A call into the JVM that a signal interrupts leaves its connection unusable, and each thread has one: so the thread that gets the signals makes no calls.
+    If this one is interrupted, gives up and waits until the work has noticed.
+
+    A call into the JVM that a signal interrupts leaves its connection unusable, and each thread has one: so
+    the thread that gets the signals makes no calls.
     """
     future: Future[T] = Future()
 

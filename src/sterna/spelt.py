@@ -1,6 +1,7 @@
 """Targets, strategies and times as people spell them on the command line.
 
-In: the text of options. Out: a target, a strategy as the control stream has it, a time. ``InvalidInput`` with what would be right, if they make no sense. Pure, but for the file that a target may be in.
+In: the text of options. Out: a target, a strategy as the control stream has it, a time. ``InvalidInput`` with
+what would be right, if they make no sense. Pure, but for the file that a target may be in.
 """
 
 from __future__ import annotations

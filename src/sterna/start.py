@@ -1,6 +1,7 @@
 """Starting a query: checks what was asked for, opens the checkpoint, and begins.
 
-A checkpoint that belongs to another dataflow or to another running query is refused before anything has changed.
+A checkpoint that belongs to another dataflow or to another running query is refused before anything has
+changed.
 """
 
 from __future__ import annotations
@@ -52,21 +53,28 @@ def start(
     Args:
         stream: what to run.
         sink: one of ``sterna.sinks``, or a callable ``(df, epoch)``; ``noop()`` by default.
-        checkpoint: a directory, or a URI that ``pyarrow.fs`` opens. It keeps the state, and makes a restart go on.
+        checkpoint: a directory, or a URI that ``pyarrow.fs`` opens. It keeps the state, and makes a restart
+            go on.
         bins: number of bins at the first start, a power of two up to 2^20.
         workers: number of workers at the first start; by default Spark's default parallelism.
-        trigger: as for Spark's ``DataStreamWriter.trigger``, e.g. ``{"processingTime": "1 second"}`` or ``{"availableNow": True}``.
-        watermark_delay: how far the watermark stays behind the newest event time; without it nothing is late and no time passes.
+        trigger: as for Spark's ``DataStreamWriter.trigger``, e.g. ``{"processingTime": "1 second"}`` or
+            ``{"availableNow": True}``.
+        watermark_delay: how far the watermark stays behind the newest event time; without it nothing is late
+            and no time passes.
         idle_timeout: after so long without rows a source no longer holds the watermark back.
         late: where late rows go; they are counted and dropped without it.
         initial_state: for operators by name, a batch DataFrame with the key columns and the state columns.
-        at_end: with ``availableNow``, whether pending notifications are kept (``"keep"``) or fired (``"flush"``) at the end.
+        at_end: with ``availableNow``, whether pending notifications are kept (``"keep"``) or fired
+            (``"flush"``) at the end.
         share_host_state: hand state over by reference between workers on one host.
-        combine: ``auto``, or ``none``, ``router``, ``native``: whether and where rows are combined before the exchange.
-        controllers: who decides when state moves: ``sterna.controllers.balancer()`` and others, asked after every epoch, in this order.
+        combine: ``auto``, or ``none``, ``router``, ``native``: whether and where rows are combined before the
+            exchange.
+        controllers: who decides when state moves: ``sterna.controllers.balancer()`` and others, asked after
+            every epoch, in this order.
         retain: for how many epochs back state stays readable with ``query.state(operator, epoch)``.
-        fsync: force local files to disk before an epoch commits. Without it, as with Spark's own checkpoints on a local disk, the death of
-            any process loses nothing, but a loss of power may. Object stores and HDFS need no such thing.
+        fsync: force local files to disk before an epoch commits. Without it, as with Spark's own checkpoints
+            on a local disk, the death of any process loses nothing, but a loss of power may. Object stores
+            and HDFS need no such thing.
         local_state: where executors keep copies of runs if the checkpoint is not on a local disk.
         spark_checkpoint: where Spark keeps its own offsets; by default ``spark/`` below the checkpoint.
         filesystem: a ``pyarrow.fs`` filesystem, if the checkpoint is a path on it rather than a URI.

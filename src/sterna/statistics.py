@@ -1,8 +1,10 @@
 """What is known about the bins and the last epochs of an operator: what strategies and balancing decide by.
 
-Sizes come from the references of the last manifest: the bytes of a run are spread evenly over the hashes that its workers own of it. They are estimates: of a run
-whose larger part has been sent away, the rest counts as the whole until it is merged. Heat and the heaviest keys come with the
-receipts (``sterna.heat``, ``sterna.keys``), averaged over the last epochs. Costs are the durations of the last epochs, with and without moves. Everything here is pure.
+Sizes come from the references of the last manifest: the bytes of a run are spread evenly over the hashes that
+its workers own of it. They are estimates: of a run whose larger part has been sent away, the rest counts as
+the whole until it is merged. Heat and the heaviest keys come with the receipts (``sterna.heat``,
+``sterna.keys``), averaged over the last epochs. Costs are the durations of the last epochs, with and without
+moves. Everything here is pure.
 """
 
 from __future__ import annotations
@@ -116,7 +118,8 @@ def bin_bytes(state: Mapping[int, TableRefs], configuration: Configuration) -> F
     held: dict[str, int] = defaultdict(int)
     for _, ref, owned in refs:
         held[ref.name] += owned
-    # What a bin gets in full is added up through its differences; the two ends of a range get their part at once.
+    # What a bin gets in full is added up through its differences; the two ends of a range get their part at
+    # once.
     change = {worker: np.zeros(bins + 1) for worker in spans}
     parts = {worker: np.zeros(bins + 1) for worker in spans}
     for worker, ref, owned in refs:

@@ -1,13 +1,15 @@
 """How the difference between two configurations is cut into steps.
 
-A *strategy* is a function of (current configuration, target, statistics) that yields steps: lists of (bin, worker). The engine draws a step when
-the one before is committed, so a strategy may look at what the last steps have cost. It is called again, with the configuration as it is
-by then, after a restart. An empty step waits for an epoch; a step that brings no bin closer to its target ends the migration.
+A *strategy* is a function of (current configuration, target, statistics) that yields steps: lists of (bin,
+worker). The engine draws a step when the one before is committed, so a strategy may look at what the last
+steps have cost. It is called again, with the configuration as it is by then, after a restart. An empty step
+waits for an epoch; a step that brings no bin closer to its target ends the migration.
 
-The strategies here differ in how much they move at a time: everything (``all_at_once``), some bins (``batched``, ``fluid``), one bin for each sender
-and receiver (``matched``), or as many bytes as keep epochs within a latency (``paced``). All take ``order`` (which bins go first) and ``gap`` (epochs
-between two steps, in which queued input drains). A function of your own is given a name with ``register``, by which a
-restarted query finds it again.
+The strategies here differ in how much they move at a time: everything (``all_at_once``), some bins
+(``batched``, ``fluid``), one bin for each sender and receiver (``matched``), or as many bytes as keep epochs
+within a latency (``paced``). All take ``order`` (which bins go first) and ``gap`` (epochs between two steps,
+in which queued input drains). A function of your own is given a name with ``register``, by which a restarted
+query finds it again.
 """
 
 from __future__ import annotations
@@ -101,8 +103,9 @@ class Batched(Ordered):
 class Matched(Ordered):
     """In a step each worker sends at most one bin and receives at most one, in as few steps as that allows.
 
-    Workers are the nodes of a graph, senders on one side and receivers on the other, and every moving bin is an edge. An edge colouring with as
-    many colours as the largest degree (König) is a schedule of that many steps.
+    Workers are the nodes of a graph, senders on one side and receivers on the other, and every moving bin is
+    an edge. An edge colouring with as many colours as the largest degree (König) is a schedule of that many
+    steps.
     """
 
     def __call__(
@@ -121,9 +124,10 @@ class Matched(Ordered):
 class Paced(Ordered):
     """As many bytes a step as keep the epoch within a latency, or a fixed number of bytes.
 
-    It learns from what its own steps cost: by how much the epochs that moved were longer than the last quiet ones. It begins with one bin; a step is as much
-    larger or smaller than the last ones as they left room, at most twice as large. After an epoch that took too long it halves and waits, but moves a
-    bin at least every ``PATIENCE`` epochs however busy the query is: it always ends.
+    It learns from what its own steps cost: by how much the epochs that moved were longer than the last quiet
+    ones. It begins with one bin; a step is as much larger or smaller than the last ones as they left room, at
+    most twice as large. After an epoch that took too long it halves and waits, but moves a bin at least every
+    ``PATIENCE`` epochs however busy the query is: it always ends.
 
     Attributes:
         latency: milliseconds that an epoch may take.
@@ -173,12 +177,15 @@ STEPS = 8
 class _Pace:
     """How many bytes may move in the next epoch.
 
-    What a move adds to an epoch is a part that does not depend on its size and a part that does. Instead of telling the two apart, the size follows
-    the room that the last steps left: where they added half of what is allowed, the next one is twice as large. Near the limit this settles where
-    what is added is what is allowed.
+    What a move adds to an epoch is a part that does not depend on its size and a part that does. Instead of
+    telling the two apart, the size follows the room that the last steps left: where they added half of what
+    is allowed, the next one is twice as large. Near the limit this settles where what is added is what is
+    allowed.
 
-    Allowed is a share of what lies between the longest of the last quiet epochs (all but one in fifty) and the latency: a step must leave room for an epoch that
-    is long by itself, and the epochs of steps differ more from each other than quiet ones do. With six tenths of the room, 2 to 4 % of the epochs were too long at 1 GiB of state, and the whole took 14 to 41 s.
+    Allowed is a share of what lies between the longest of the last quiet epochs (all but one in fifty) and
+    the latency: a step must leave room for an epoch that is long by itself, and the epochs of steps differ
+    more from each other than quiet ones do. With six tenths of the room, 2 to 4 % of the epochs were too long
+    at 1 GiB of state, and the whole took 14 to 41 s.
     """
 
     def __init__(self, latency: float, recent: Sequence[EpochCost]) -> None:
@@ -222,7 +229,8 @@ class _Pace:
         """The size of the next step from what the last ones added."""
         usual, long = np.percentile(self._quiet, [50, 98]) if self._quiet else (0.0, 0.0)
         last = self._steps[-1][1]
-        # Bins are whole: what was allowed may be more than what was taken of it, but not by more than once again.
+        # Bins are whole: what was allowed may be more than what was taken of it, but not by more than once
+        # again.
         allowed = min(max(self._allowed, last), 2 * last)
         # A step is in the first epoch after the one that was the last when it was drawn.
         alike = [
@@ -373,7 +381,9 @@ def describe(data: Mapping[str, Any]) -> str:
 
 
 def as_step(step: Any) -> Step:
-    """A step as whatever a strategy of one's own yields: pairs of whole numbers, of any kind; a bin that is named twice counts once.
+    """A step as whatever a strategy of one's own yields: pairs of whole numbers, of any kind.
+
+    A bin that is named twice counts once.
 
     >>> as_step([(np.int64(3), 1), (5, 0), (3, 1)])
     [(3, 1), (5, 0)]

@@ -1,7 +1,8 @@
 """What the user builds: ``Stream`` and ``KeyedStream``.
 
-``sterna.read(df)`` wraps a streaming DataFrame; ``key_by`` says what state belongs to; a stateful operator makes a new stream of its outputs; ``start`` runs
-it all. Nothing runs before ``start``. What does not make sense raises ``InvalidInput`` at the line where it is written.
+``sterna.read(df)`` wraps a streaming DataFrame; ``key_by`` says what state belongs to; a stateful operator
+makes a new stream of its outputs; ``start`` runs it all. Nothing runs before ``start``. What does not make
+sense raises ``InvalidInput`` at the line where it is written.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from sterna.operators.fold import Fold, TableWish
 from sterna.operators.joining import Join, Side, union_of
 from sterna.operators.state_machine import Pickled, StateMachine
 from sterna.schemas import arrow_schema, key_type_ok, of_frame
+from sterna.sources.chosen import chosen
 from sterna.sources.recipe import Recipe
 
 if TYPE_CHECKING:
@@ -51,8 +53,8 @@ def read(df: DataFrame) -> Stream:
 def unpack(df: DataFrame, column: str, schema: Any) -> Stream:
     """Wraps a streaming DataFrame one of whose columns holds serialised record batches (``pa.RecordBatch.serialize``): the rows in these are the stream's.
 
-    Spark passes rows on one by one; bytes it passes on as they are, and the router reads them in place. Streams that are unpacked from several columns of one DataFrame
-    share its reading.
+    Spark passes rows on one by one; bytes it passes on as they are, and the router reads them in place.
+    Streams that are unpacked from several columns of one DataFrame share its reading.
     """
     whole = read(df)
     if column not in whole.schema.names:
@@ -84,7 +86,8 @@ class Stream:
     def transform(self, function: Callable[[DataFrame], DataFrame]) -> Stream:
         """Applies any stateless DataFrame -> DataFrame function.
 
-        After a stateful operator it gets that operator's outputs of one epoch, and what follows it runs as a Spark job of its own.
+        After a stateful operator it gets that operator's outputs of one epoch, and what follows it runs as a
+        Spark job of its own.
         """
         if isinstance(self.origin, Source):
             if self.origin.recipe is not None:
@@ -96,15 +99,27 @@ class Stream:
         tried = function(self.spark.createDataFrame([], from_arrow_schema(self.schema)))
         return Stream(Transformed(self, function), of_frame(tried))
 
+    def where(self, **values: Any) -> Stream:
+        """Only the rows whose columns have these values: ``where(state=["OR", "ID"], category=10)``.
+
+        Where the rows are still Spark's, Spark leaves the others out before anything is sent to Python; where
+        the router makes them, it does. Only for the rows of sources.
+        """
+        kept = chosen(self.schema, values)
+        if isinstance(self.origin, Source) and self.origin.recipe is None:
+            return self.transform(lambda df: df.where(kept.column()))
+        return self.map(kept)
+
     def map(self, function: Callable[[pa.Table], pa.Table]) -> Stream:
         """Applies a stateless function of a ``pa.Table`` to parts of the stream in the router, before rows are hashed and sent: to filter, to add columns, to combine.
 
-        How rows are cut into parts must not matter: a function that combines them does so as far as it gets. It is tried on no rows, to know what comes out. Where the column of
-        event time is there before the function, late rows are taken out before it. Only for the rows of sources.
+        How rows are cut into parts must not matter: a function that combines them does so as far as it gets.
+        It is tried on no rows, to know what comes out. Where the column of event time is there before the
+        function, late rows are taken out before it. Only for the rows of sources.
         """
         if not isinstance(self.origin, Source):
             raise InvalidInput(
-                "map is for the rows of a source; an operator's own function can do such things to its outputs, or use transform"
+                "map and where are for the rows of a source; an operator's own function can do such things to its outputs, or use transform"
             )
         recipe = self.origin.recipe or Recipe(tuple(self.schema.names), self.schema, self.schema)
         mapped = recipe.then(function)
@@ -113,8 +128,8 @@ class Stream:
     def key_by(self, *columns: str, time: str | None = None) -> KeyedStream:
         """Says which columns state belongs to, and which column is event time.
 
-        A null is a key like any other, as in Spark's ``groupBy``; -0.0 is 0.0, and all NaN are one key. A row without an event time counts as older
-        than any: it is late as soon as there is a watermark.
+        A null is a key like any other, as in Spark's ``groupBy``; -0.0 is 0.0, and all NaN are one key. A row
+        without an event time counts as older than any: it is late as soon as there is a watermark.
         """
         if not columns:
             raise InvalidInput("key_by needs at least one column")
@@ -248,9 +263,12 @@ class KeyedStream:
 
         Args:
             other: the other stream, with keys of the same types.
-            left: the columns of this stream that are kept and put out after the keys: names, or a dict of new names to names.
+            left: the columns of this stream that are kept and put out after the keys: names, or a dict of new
+                names to names.
             right: those of the other.
-            keep: how long after its event time a row is kept at least, such as ``"12 hours"``; for ever by default. It bounds the state and says nothing of pairs: to join what is in the same window, let the window be part of the keys.
+            keep: how long after its event time a row is kept at least, such as ``"12 hours"``; for ever by
+                default. It bounds the state and says nothing of pairs: to join what is in the same window,
+                let the window be part of the keys.
         """
         sides = (
             Side.of(self.schema, self.keys, self.time, left),

@@ -1,7 +1,8 @@
 """What users wish: ``rescale(8)``, ``bins(4096)``, ``balance()``, or an explicit map of bins to workers.
 
-``Target.resolve`` turns a wish into the configuration that it asks for, or raises ``UpdateRefused`` naming the bin, worker or count that is
-wrong. A target has a form that people can read in the control stream. Everything here is pure.
+``Target.resolve`` turns a wish into the configuration that it asks for, or raises ``UpdateRefused`` naming
+the bin, worker or count that is wrong. A target has a form that people can read in the control stream.
+Everything here is pure.
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ class Target:
     Attributes:
         kind: ``rescale``, ``bins``, ``balance`` or ``explicit``.
         workers: the wanted number of workers (``rescale``, and ``explicit`` where it is another one).
-        bits: the wanted number of bins (``bins``), or the number that ``assignment`` speaks of (``explicit``; ``None``
-            until the query has been asked).
+        bits: the wanted number of bins (``bins``), or the number that ``assignment`` speaks of (``explicit``;
+            ``None`` until the query has been asked).
         assignment: (bin, worker) pairs (``explicit``).
         planner: who decides which bins move (``rescale`` and ``balance``); see ``planned``.
         tau: how much more than the mean a worker's load may be, for the planner.
@@ -90,7 +91,10 @@ class Target:
         return replace(self, bits=bits) if self.kind == "explicit" and self.bits is None else self
 
     def rewritten(self, bits: int) -> Target:
-        """The same wish in another number of bins: a bin becomes its parts; merged bins follow the first of them."""
+        """The same wish in another number of bins: a bin becomes its parts.
+
+        Merged bins follow the first of them.
+        """
         if self.kind != "explicit" or self.bits in (None, bits):
             return self
         assert self.bits is not None
@@ -143,7 +147,8 @@ class Target:
 def rescale(workers: int, planner: str | None = None, tau: float | str | None = None) -> Target:
     """As many workers as this, with about as many bins each, moving as few bins as possible.
 
-    With a planner, ``"ssm"`` or ``"general"``, the least state moves for which no worker has more than 1 + tau times the mean load; see ``sterna.planning``.
+    With a planner, ``"ssm"`` or ``"general"``, the least state moves for which no worker has more than 1 +
+    tau times the mean load; see ``sterna.planning``.
     """
     count = check_workers(workers)
     planner, tau = check_planner(planner, tau)

@@ -1,9 +1,11 @@
 """An in-process twin of the engine, crash points, and a clock that the test moves.
 
-``Twin`` runs the same freeze, route, extract, apply and commit code as on Spark, without Spark: thousands of epochs in seconds. It permutes
-the seats of workers and the order in which messages arrive, runs attempts twice at random (seeded), and checks at every epoch that each row was
-applied at the worker that the configuration names. ``crashing(...)`` makes it fail at a named crash point; a new ``Twin`` on the same checkpoint
-goes on. What the engine raises comes out as it is; ``AssertionError`` means that the engine broke a promise.
+``Twin`` runs the same freeze, route, extract, apply and commit code as on Spark, without Spark: thousands of
+epochs in seconds. It permutes the seats of workers and the order in which messages arrive, runs attempts
+twice at random (seeded), and checks at every epoch that each row was applied at the worker that the
+configuration names. ``crashing(...)`` makes it fail at a named crash point; a new ``Twin`` on the same
+checkpoint goes on. What the engine raises comes out as it is; ``AssertionError`` means that the engine broke
+a promise.
 """
 
 from __future__ import annotations
@@ -73,7 +75,10 @@ class Clock:
 
 @contextmanager
 def crashing(point: str, epoch: int | None = None, *, after: int = 0) -> Iterator[list[str]]:
-    """Raises ``Crash`` at a crash point, once, after passing it ``after`` times; yields a list that tells whether it did."""
+    """Raises ``Crash`` at a crash point, once, after passing it ``after`` times.
+
+    Yields a list that tells whether it did.
+    """
     if point not in POINTS:
         raise ValueError(f"there is no crash point {point!r}; there are {POINTS}")
     struck: list[str] = []
@@ -112,7 +117,8 @@ class Twin:
         hashes: replaces the hash of keys everywhere, to force collisions.
         local: where copies of runs are kept, if the checkpoint is not on a local disk.
         controllers: asked after every epoch, before ``epoch`` returns.
-        work: for how many seconds so many rows of an operator keep a worker busy; as long as they do by default.
+        work: for how many seconds so many rows of an operator keep a worker busy; as long as they do by
+            default.
         cores: on how many cores there would be tasks.
     """
 
@@ -218,7 +224,10 @@ class Twin:
         return self.drain()
 
     def state(self, operator: str, table: str | None = None) -> pa.Table:
-        """The live state of an operator, all workers together, without hashes; checks that each row is where it should be."""
+        """The live state of an operator, all workers together, without hashes.
+
+        Checks that each row is where it should be.
+        """
         index = self.flow.index(operator)
         spec = next(s for s in self.flow.operators[index].tables if table in (None, s.name))
         parts = [spec.schema().empty_table()]

@@ -1,9 +1,10 @@
 """The event-time frontier.
 
-Each timed edge from a source has a greatest event time seen so far. The watermark at an epoch is the least of these over the edges that are
-not idle, minus the delay; it never goes back. It is fixed when the epoch is frozen, from what the epochs before have committed, so a
-replay sees the same one. An operator that reads other operators lags behind by an epoch for each operator before it: what those
-emit when the watermark passes arrives before its own frontier does.
+Each timed edge from a source has a greatest event time seen so far. The watermark at an epoch is the least of
+these over the edges that are not idle, minus the delay; it never goes back. It is fixed when the epoch is
+frozen, from what the epochs before have committed, so a replay sees the same one. An operator that reads
+other operators lags behind by an epoch for each operator before it: what those emit when the watermark passes
+arrives before its own frontier does.
 """
 
 from __future__ import annotations
@@ -38,7 +39,8 @@ def advance(
     >>> advance({0: Progress(100, 9.0), 1: Progress(50, 0.0)}, 40, 10, 5.0, 9.0)
     90
     """
-    # The edge that had rows last is never idle: when all are silent, it is the one that the others need not wait for.
+    # The edge that had rows last is never idle: when all are silent, it is the one that the others need not
+    # wait for.
     last = max((p.seen for p in progress.values() if p.newest is not None), default=None)
     awake = [
         p

@@ -1,7 +1,7 @@
 """A headless Chromium, driven through its debugging pipe: JSON messages, each ended by a zero byte.
 
-That needs no driver and no package, and gives what the tests want: a page at a given width, in light or dark, everything
-that it wrote to the console, and everything that it asked the network for.
+That needs no driver and no package, and gives what the tests want: a page at a given width, in light or dark,
+everything that it wrote to the console, and everything that it asked the network for.
 """
 
 from __future__ import annotations

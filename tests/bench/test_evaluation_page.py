@@ -7,6 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from bench import evaluation_samples as samples
+from bench import steady_samples as steady
 from sterna.bench.evaluation.files import COMMANDS, command
 from sterna.bench.evaluation.markdown import slug
 from sterna.bench.evaluation.page import made, stale, write
@@ -98,7 +99,7 @@ def test_writing_writes_what_changed_and_removes_pictures_of_an_earlier_page(pag
     assert stale(whole, file) == write(whole, file) == []
     mine = tmp_path / "pictures" / "mine.svg"
     mine.write_text("<svg/>")
-    smaller = made(samples.written(tmp_path / "fewer", {"bins": samples.bins()}))
+    smaller = made(samples.written(tmp_path / "fewer", {"bins": steady.bins()}))
     assert tmp_path / "pictures" / "figure-16.svg" in stale(smaller, file)
     write(smaller, file)
     left = {path.name for path in (tmp_path / "pictures").iterdir()}
@@ -106,7 +107,7 @@ def test_writing_writes_what_changed_and_removes_pictures_of_an_earlier_page(pag
 
 
 def test_the_command_writes_and_checks(tmp_path):
-    figures = samples.written(tmp_path / "figures", {"bins": samples.bins()})
+    figures = samples.written(tmp_path / "figures", {"bins": steady.bins()})
     file = tmp_path / "evaluation.md"
 
     def run(*arguments):

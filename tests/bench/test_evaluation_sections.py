@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bench import evaluation_samples as samples
+from bench import steady_samples as steady
 from sterna.bench.evaluation import headline, judged, lasting, load, memory, overhead, peers, queries, sweeps
 from sterna.bench.evaluation.entries import Entry, Figures
 from sterna.bench.evaluation.moves import moves
@@ -225,25 +226,25 @@ def test_what_is_left_is_judged_by_its_interval(section, interval, said):
     ],
 )
 def test_the_overhead_of_bins_is_judged_by_their_rate(section, ratios, said):
-    assert said in section(overhead.section, bins=samples.bins(ratios)).text
+    assert said in section(overhead.section, bins=steady.bins(ratios)).text
 
 
 def test_a_native_operator_that_is_faster_is_said_to_be(section):
-    text = section(overhead.section, throughput=samples.throughput()).text
+    text = section(overhead.section, throughput=steady.throughput()).text
     assert "**Spark with quick logs is faster** with 1,000 rows an epoch over 10,000,000 keys (1.14×)" in text
-    slower = section(overhead.section, throughput=samples.throughput(quick_logs=10)).text
+    slower = section(overhead.section, throughput=steady.throughput(quick_logs=10)).text
     assert "Sterna is faster in every line" in slower
     assert "**" not in slower
 
 
 def test_more_keys_are_compared_with_the_paper(section):
-    text = section(overhead.section, state=samples.state()).text
+    text = section(overhead.section, state=steady.state()).text
     assert "With 64 times as many keys an epoch grows (1.20×)" in text
     assert "1.27 times as long over 32 times as many keys" in text
 
 
 def test_peers_that_are_better_are_named(section):
-    found = section(peers.section, peers=samples.peers())
+    found = section(peers.section, peers=steady.peers())
     assert "- 1,024 MB: the median latency before: flink 200, Sterna 300" in found.text
     assert "| Q3 | 500,000 | 2,200,000 | 2,200,000 | 900,000 | 100,000 | 9.00× |" in found.text
     assert "| Q5 | 200,000 | 30,000 | – | 500,000 | 250,000 | 2.00× |" in found.text
@@ -252,7 +253,7 @@ def test_peers_that_are_better_are_named(section):
 
 
 def test_the_queries_are_judged_by_the_goals_of_the_file(section):
-    whole = samples.peers()
+    whole = steady.peers()
     found = section(peers.section, peers=whole)
     assert "Q3 9.00×, kept and Q8 4.00×, **missed**." in found.text
     assert found.here.endswith(

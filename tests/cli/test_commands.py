@@ -1,4 +1,7 @@
-"""Steering a query from another process, through its checkpoint alone. The query is a twin; Spark has nothing to do with it."""
+"""Steering a query from another process, through its checkpoint alone.
+
+The query is a twin; Spark has nothing to do with it.
+"""
 
 from __future__ import annotations
 

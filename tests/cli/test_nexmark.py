@@ -58,7 +58,7 @@ def test_without_a_rate_one_is_searched_also_if_it_is_to_be_quick(spark, monkeyp
         running, "QUICK", Course(quiet=0.8, lead=0.2, longest=30.0, settle=2.0, rest=0.1, window=0.2)
     )
     monkeypatch.setattr(running, "QUICK_SEARCH", Search(first=5_000.0, tries=1, warm=0.3, seconds=1.5))
-    arguments = ["q2", "--strategy", "all_at_once", "--bins", "16", "--warm-up", "0.2", "--quick", "--json"]
+    arguments = ["q2", "--strategy", "batched:3", "--bins", "16", "--warm-up", "0.2", "--quick", "--json"]
     result = CliRunner().invoke(app, ["nexmark", "run", *arguments, "--dir", str(tmp_path)])
     assert result.exit_code == 0, (result.output, result.exception)
     told = json.loads(result.stdout)
@@ -67,6 +67,7 @@ def test_without_a_rate_one_is_searched_also_if_it_is_to_be_quick(spark, monkeyp
     assert 5_000 % told["search"]["tries"][0]["events_per_epoch"] == 0
     assert 0 < told["rate"] <= told["search"]["found"]
     assert told["search"]["reductions"] == len(told["search"]["refused"])
+    assert [one["steps"] for one in told["migrations"]] == [2, 2]  # four of sixteen bins
     assert list(tmp_path.iterdir()) == []
 
 
@@ -82,7 +83,10 @@ def test_write_says_what_it_wrote(tmp_path):
 
 @pytest.mark.parametrize(
     ("arguments", "says"),
-    [(["run", "q9"], "there is no query 'q9'"), (["run", "q4", "--strategy", "quickly"], "is none of")],
+    [
+        (["run", "q9"], "there is no query 'q9'"),
+        (["run", "q4", "--strategy", "quickly"], "no strategy 'quickly'"),
+    ],
 )
 def test_what_there_is_not_is_refused(arguments, says):
     result = CliRunner().invoke(app, ["nexmark", *arguments])

@@ -39,3 +39,6 @@ def load(manifest, operator="counts"):
     """The rows that the fullest worker got, in times of the mean."""
     got = [one[0] for name, one in manifest.facts["workers"].items() if name.startswith(f"{operator}/")]
     return max(got) / (sum(got) / len(got))
+
+
+EVEN = rows(np.full(16, 5))

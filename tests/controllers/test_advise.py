@@ -1,4 +1,7 @@
-"""``sterna advise``, and what ``sterna history`` tells of controllers. The query is a twin; Spark has nothing to do with it."""
+"""``sterna advise``, and what ``sterna history`` tells of controllers.
+
+The query is a twin; Spark has nothing to do with it.
+"""
 
 from __future__ import annotations
 

@@ -41,7 +41,8 @@ def test_it_has_as_many_workers_as_keep_up_with_room_to_spare(rate, cost, worker
     need = came / 5 * cost
     after = wanted(verdict) or workers
     assert need / after <= 0.78
-    # It goes down only to where there is room to spare, and has no more than that takes, and one for the rounding.
+    # It goes down only to where there is room to spare, and has no more than that takes, and one for the
+    # rounding.
     assert after <= math.ceil(need / 0.63) + 1
     if verdict.target is not None:
         assert after != workers

@@ -171,7 +171,8 @@ QUIET = [EpochCost(i, 100.0) for i in range(32)]
 
 
 def test_paced_is_not_kept_small_by_what_every_move_costs():
-    # 15 ms for moving at all, and next to nothing for a bin: the price of a byte, taken from one bin, would forbid a third one.
+    # 15 ms for moving at all, and next to nothing for a bin: the price of a byte, taken from one bin, would
+    # forbid a third one.
     sizes = paced_sizes(lambda count: 100 + 15 * (count > 0) + 0.01 * count, 200, recent=QUIET)
     assert max(sizes) >= 32
     assert len(sizes) < 40

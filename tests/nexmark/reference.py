@@ -1,6 +1,8 @@
 """The queries once more, in SQL, written from their definitions: what DuckDB answers over all events when all time has passed.
 
-Columns come in the order of the queries' outputs. Query 4 tells a running value whenever an epoch has changed it; here it is the last one of each category. Query 6 tells one with every auction that closes, and so does this.
+Columns come in the order of the queries' outputs. Query 4 tells a running value whenever an epoch has changed
+it; here it is the last one of each category. Query 6 tells one with every auction that closes, and so does
+this.
 """
 
 from __future__ import annotations

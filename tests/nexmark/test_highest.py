@@ -17,7 +17,10 @@ SEARCH = Search()
 
 @dataclass
 class Known:
-    """A system whose epochs take a fixed time, and some for each event: more once windows are full. Some epochs take longer than others."""
+    """A system whose epochs take a fixed time, and some for each event: more once windows are full.
+
+    Some epochs take longer than others.
+    """
 
     floor: float
     cost: float

@@ -236,7 +236,8 @@ def test_a_chain_lags_an_epoch_for_each_operator_and_still_gets_there(begin):
     twin, sink = begin(Dataflow((first, second), 1))
     twin.epoch(rows((1, 5), time=100))
     twin.epoch(rows((2, 6), time=110))
-    # The first hands 1 on when the frontier reaches 110; the second gets it with that time and hands it back an epoch later.
+    # The first hands 1 on when the frontier reaches 110; the second gets it with that time and hands it back
+    # an epoch later.
     assert twin.drain() == 2
     assert fired(sink) == {3: [(1, 110, 5)]}
     twin.flush()

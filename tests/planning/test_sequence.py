@@ -56,7 +56,8 @@ def test_a_sequence_of_one_is_a_single_step(problem):
 
 
 def test_the_example_of_the_paper_costs_less_than_the_paper_says():
-    # Table 3: 13 and 7 bins, then 3 workers, then 4; the paper's best is 5 + 4. From 8, 5, 7 one bin is enough: 7, 1, 5, 7.
+    # Table 3: 13 and 7 bins, then 3 workers, then 4; the paper's best is 5 + 4. From 8, 5, 7 one bin is
+    # enough: 7, 1, 5, 7.
     owners, ones = [0] * 13 + [1] * 7, [1] * 20
     plans = sequence(owners, ones, ones, [3, 4], 0.4)
     assert [plan.moved for plan in plans] == [5, 1]

@@ -1,8 +1,9 @@
 """A query of two operators whose state keeps moving, made to be killed. Run by ``test_exactly_once.py``.
 
-Arguments: a folder, Spark's master, a seed for the moves (0 for none), whether state is ``linked`` or ``shipped``, and whether the query is
-to ``end`` (with exit code 0, when all input is processed) or ``stay``. While a file ``linger`` is in the folder, the next call of the second
-operator's fold takes it, says who it is in ``lingering``, and takes its time.
+Arguments: a folder, Spark's master, a seed for the moves (0 for none), whether state is ``linked`` or
+``shipped``, and whether the query is to ``end`` (with exit code 0, when all input is processed) or ``stay``.
+While a file ``linger`` is in the folder, the next call of the second operator's fold takes it, says who it is
+in ``lingering``, and takes its time.
 """
 
 from __future__ import annotations
@@ -28,7 +29,10 @@ def running(key, record, state):
 
 
 def buckets(folder):
-    """Of each bucket: how many totals came, their sum, and the greatest. None of these depends on an order."""
+    """Of each bucket: how many totals came, their sum, and the greatest.
+
+    None of these depends on an order.
+    """
 
     def fold(rows, tables, later):
         linger(folder)

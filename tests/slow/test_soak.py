@@ -1,6 +1,9 @@
-"""Soak: thousands of small epochs with moves leave nothing behind. ``STERNA_SOAK_EPOCHS`` says how many (10,000).
+"""Soak: thousands of small epochs with moves leave nothing behind.
 
-What may grow by nature is left out: the history, which keeps the last thousand epochs in which something moved.
+``STERNA_SOAK_EPOCHS`` says how many (10,000).
+
+What may grow by nature is left out: the history, which keeps the last thousand epochs in which something
+moved.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""``map`` and ``unpack``: rows that the router makes, hashes and sends."""
+"""``map``, ``where`` and ``unpack``: rows that the router makes, hashes and sends."""
 
 from __future__ import annotations
 
@@ -48,6 +48,51 @@ def test_mapped_rows_and_plain_ones_of_one_source_are_read_once(feed, run):
     low = sterna.read(source).map(lambda rows: rows.filter(pc.less(rows["n"], 2))).key_by("key")
     joined = sterna.read(source).key_by("key").join(low, left={"whole": "n"}, right={"low": "n"})
     assert run(joined) == [{"key": "a", "whole": 1, "low": 1}]
+
+
+def rows_of_all_kinds(feed):
+    source = feed("key string, n long, d decimal(9,2), day date, raw binary, `a.b` int, flag boolean")
+    day = dt.date(2020, 2, 29)
+    return source.add(
+        ("a", 1, Decimal("1.50"), day, b"x", 7, True),
+        ("b", 2, Decimal("1.50"), day, b"x", 7, True),
+        ("a", 4, Decimal("2.50"), day, b"x", 7, True),
+        ("a", 8, Decimal("1.50"), dt.date(2021, 3, 1), b"x", 7, True),
+        ("a", 16, Decimal("1.50"), day, b"y", 7, True),
+        ("a", 32, Decimal("1.50"), day, b"x", 8, True),
+        ("a", 64, Decimal("1.50"), day, b"x", 7, False),
+        (None, 128, None, None, None, None, None),
+        ("c", 256, Decimal("1.50"), day, b"x", 7, True),
+    )
+
+
+@pytest.mark.parametrize("made", ["by Spark", "in the router"])
+def test_rows_are_chosen_by_the_values_of_columns(feed, run, made):
+    read = sterna.read(rows_of_all_kinds(feed).stream())
+    read = read if made == "by Spark" else read.map(lambda rows: rows)
+    chosen = read.where(key=["a", "c"], d=Decimal("1.5"), day=dt.date(2020, 2, 29), raw=b"x", flag=True)
+    chosen = chosen.where(**{"a.b": (7, 9)})
+    assert counted(run(chosen.key_by("key").aggregate(n=sterna.sum("n")))) == [("a", 1), ("c", 256)]
+    assert counted(run(read.where(n=[]).key_by("key").aggregate(n=sterna.count()))) == []
+
+
+def test_values_that_no_row_can_have_are_refused_where_they_are_written(feed):
+    read = sterna.read(feed("key string, n long, x double, at timestamp, b array<long>").stream())
+    for values, why in [
+        ({}, "at least one column"),
+        ({"m": 1}, "no column 'm'"),
+        ({"n": "one"}, "where\\(n='one'\\): column 'n' is of type int64"),
+        ({"n": [1, None]}, "a null equals nothing"),
+        ({"n": 2**70}, "of type int64"),
+        ({"key": 5}, "of type string"),
+        ({"x": 1.5}, "can't choose by column 'x' of type double"),
+        ({"at": "2020-01-01"}, "can't choose by column 'at'"),
+        ({"b": [[1]]}, "can't choose by column 'b'"),
+    ]:
+        with pytest.raises(InvalidInput, match=why):
+            read.where(**values)
+    with pytest.raises(InvalidInput, match="map and where are for the rows of a source"):
+        read.key_by("key").aggregate(n=sterna.count()).where(n=1)
 
 
 def test_the_hash_is_that_of_spark(feed, run):

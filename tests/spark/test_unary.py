@@ -53,7 +53,8 @@ def test_rows_expire_behind_the_watermark(feed, start):
     )
     query = start(stream, sink=sink, watermark_delay=0, trigger={"availableNow": True})
     assert query.await_termination(100)
-    # The watermark of an epoch is the newest time before it; rows older than that by more than 5 s are gone in the next one.
+    # The watermark of an epoch is the newest time before it; rows older than that by more than 5 s are gone
+    # in the next one.
     assert [row["n"] for row in sink.rows()] == [1, 2, 3, 4, 4]
     state = [row["x"] // SECOND for row in query.state(table="past").collect()]
     assert sorted(state) == [8, 12, 16]

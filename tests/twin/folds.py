@@ -1,4 +1,7 @@
-"""Folds for the dataflows of the properties. Each treats a key alike whatever other keys are at its worker."""
+"""Folds for the dataflows of the properties.
+
+Each treats a key alike whatever other keys are at its worker.
+"""
 
 from __future__ import annotations
 

@@ -54,7 +54,8 @@ def test_it_names_operator_key_and_line_and_a_corrected_fold_goes_on(start, wron
     assert repr(twin.flow.operators[0].name) in message
     assert twin.coordinator.last.epoch == 0
 
-    # The same twin fails again; a new one with the fold corrected goes on with the same epoch and the same decision.
+    # The same twin fails again; a new one with the fold corrected goes on with the same epoch and the same
+    # decision.
     with pytest.raises(FoldError):
         twin.epoch(batch, number=1)
     twin.close()

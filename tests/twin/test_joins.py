@@ -54,7 +54,8 @@ def test_rows_are_kept_as_long_as_was_asked_for(start):
     twin.epoch(table([(1, 10)], LEFT, 100), table([(9, 0)], RIGHT, 100))
     twin.epoch(table([(2, 20)], LEFT, 105), table([(1, 1)], RIGHT, 105))
     twin.epoch(table([(3, 30)], LEFT, 200), table([(1, 2)], RIGHT, 200))
-    # Rows expire by the watermark of the epoch before, so that whatever is due finds what was there at its time.
+    # Rows expire by the watermark of the epoch before, so that whatever is due finds what was there at its
+    # time.
     twin.epoch(table([], LEFT), table([(3, 4)], RIGHT, 200))
     twin.epoch(table([], LEFT), table([(1, 3)], RIGHT, 200))
     found = sorted((row["k"], row["v"], row["other"]) for row in twin.coordinator.sink.rows())

@@ -1,14 +1,17 @@
 """Which records each epoch acknowledged, and when.
 
-An epoch is acknowledged when Spark's trigger has ended: the start of its progress report plus ``triggerExecution``, which covers
-everything up to the commit log. It is the same moment for every system, and later than the one at which a sink has the output.
+An epoch is acknowledged when Spark's trigger has ended: the start of its progress report plus
+``triggerExecution``, which covers everything up to the commit log. It is the same moment for every system,
+and later than the one at which a sink has the output.
 
-Files of records are contiguous and every epoch takes all that are there, so counting is enough to know which records an epoch had.
-For Spark's own queries ``numInputRows`` counts lines, of which each is a file of known size. Sterna counts the rows that it routed, which are the records:
-a sink notes the total when an epoch is published. Epochs without records are kept, as empty ranges.
+Files of records are contiguous and every epoch takes all that are there, so counting is enough to know which
+records an epoch had. For Spark's own queries ``numInputRows`` counts lines, of which each is a file of known
+size. Sterna counts the rows that it routed, which are the records: a sink notes the total when an epoch is
+published. Epochs without records are kept, as empty ranges.
 
-Reports are read once, after the run: reading them costs the driver time that belongs to the query. Spark must therefore keep as many as
-the run has epochs: call ``keep_reports`` before the query starts. ``Missing`` is raised if there were more.
+Reports are read once, after the run: reading them costs the driver time that belongs to the query. Spark must
+therefore keep as many as the run has epochs: call ``keep_reports`` before the query starts. ``Missing`` is
+raised if there were more.
 """
 
 from __future__ import annotations
@@ -89,7 +92,9 @@ def reports(query: StreamingQuery) -> list[Report]:
 
 
 def by_lines(found: Iterable[Report], end_of: Callable[[int], int]) -> list[Epoch]:
-    """Epochs of a query of Spark's own, which counts lines; ``end_of`` tells at which record so many lines end.
+    """Epochs of a query of Spark's own, which counts lines.
+
+    ``end_of`` tells at which record so many lines end.
 
     Example:
         >>> found = [Report(7, 2, 0.0, 0.5), Report(8, 0, 0.5, 0.6), Report(9, 1, 0.6, 0.9)]

@@ -1,9 +1,11 @@
 """Does a migration cost anything afterwards?
 
-Method. Two queries with the same state and workers. In rounds, in an order that is reversed every other round, the maximum rate of both is
-measured; then one of them moves a quarter of its state there and back, bin by bin, while the other gets as much input and moves nothing; then as many rounds again. What is looked at is by how
-much the one is faster or slower than the other in a round, so that a machine that changes in between does not count. ``change`` is the mean of that
-afterwards minus the mean before, with its 95 % interval (Welch's t).
+Method. Two queries with the same state and workers. In rounds, in an order that is reversed every other
+round, the maximum rate of both is measured; then one of them moves a quarter of its state there and back, bin
+by bin, while the other gets as much input and moves nothing; then as many rounds again. What is looked at is
+by how much the one is faster or slower than the other in a round, so that a machine that changes in between
+does not count. ``change`` is the mean of that afterwards minus the mean before, with its 95 % interval
+(Welch's t).
 """
 
 from __future__ import annotations
@@ -21,7 +23,8 @@ if TYPE_CHECKING:
     from sterna.bench.laboratory import Laboratory
 
 
-# The 97.5 % quantile of Student's t for 1, 2, 3, … degrees of freedom; beyond them that of the normal distribution, nearly.
+# The 97.5 % quantile of Student's t for 1, 2, 3, … degrees of freedom; beyond them that of the normal
+# distribution, nearly.
 QUANTILES = (
     12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131,
     2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042,

@@ -1,6 +1,7 @@
 """Axes of charts: from an amount to a place between 0 and 1, and where the ticks are.
 
-An amount outside an axis is placed at its end, so a latency of 0 on a logarithmic axis is at the bottom of it.
+An amount outside an axis is placed at its end, so a latency of 0 on a logarithmic axis is at the bottom of
+it.
 """
 
 from __future__ import annotations
@@ -43,7 +44,10 @@ class LogAxis:
         return math.log(value / self.low) / math.log(self.high / self.low)
 
     def ticks(self) -> list[float]:
-        """The powers of ten, or, where there are few of them, also their doubles and fives; at most seven or so."""
+        """The powers of ten, or, where there are few of them, also their doubles and fives.
+
+        At most seven or so.
+        """
         first, last = math.ceil(_log10(self.low)), math.floor(_log10(self.high))
         if last - first < 2:
             steps = [float(f"{m}e{e}") for e in range(first - 1, last + 1) for m in (1, 2, 5)]

@@ -1,9 +1,9 @@
 """What do many bins cost?
 
-Method. The same count by key, with the same keys, rows and workers, on 2^4 to 2^20 bins, each on a checkpoint of its
-own that is filled first. Then all of them take turns, once a round, in an order that is reversed every other
-round: a few epochs that do not count after each restart, then those that do. ``ratio`` is the rows a second
-over those of 2^12 bins.
+Method. The same count by key, with the same keys, rows and workers, on 2^4 to 2^20 bins, each on a checkpoint
+of its own that is filled first. Then all of them take turns, once a round, in an order that is reversed every
+other round: a few epochs that do not count after each restart, then those that do. ``ratio`` is the rows a
+second over those of 2^12 bins.
 
 Honesty. All measured epochs count; the round medians are reported, because the differences looked for are
 of the size of a machine's noise.

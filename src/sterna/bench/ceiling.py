@@ -1,12 +1,15 @@
 """How much input a system keeps up with: epochs back to back on a backlog.
 
-Method. The backlog holds files for some epochs ahead, and for a second or more, so that short epochs don't eat it up while this process waits
-for a core. An epoch takes as many files as there are cores, so every partition gets one. How many records the next epochs get follows from how
-fast the last one was, so that an epoch takes about ``epoch_seconds``: larger epochs carry more records a second, at the price of latency. The
-rate is all records over all the time from the end of one epoch to the end of the last, after a warm-up. If the backlog runs dry, because this process got no core for long, an
-epoch takes part of what it was meant to: the rate is then lower than it could be, never higher.
+Method. The backlog holds files for some epochs ahead, and for a second or more, so that short epochs don't
+eat it up while this process waits for a core. An epoch takes as many files as there are cores, so every
+partition gets one. How many records the next epochs get follows from how fast the last one was, so that an
+epoch takes about ``epoch_seconds``: larger epochs carry more records a second, at the price of latency. The
+rate is all records over all the time from the end of one epoch to the end of the last, after a warm-up. If
+the backlog runs dry, because this process got no core for long, an epoch takes part of what it was meant to:
+the rate is then lower than it could be, never higher.
 
-The same backlog, without a limit of time, fills the state: the first records visit each key once (``source.Keys``).
+The same backlog, without a limit of time, fills the state: the first records visit each key once
+(``source.Keys``).
 """
 
 from __future__ import annotations
@@ -86,7 +89,10 @@ def maximum_rate(
     warm: float = 10.0,
     seconds: float = 20.0,
 ) -> Ceiling:
-    """The largest rate that the system keeps up with, with epochs of about ``epoch_seconds``; see the module's docstring."""
+    """The largest rate that the system keeps up with, with epochs of about ``epoch_seconds``.
+
+    See the module's docstring.
+    """
     epochs, end = keep_busy(
         spark, subject, folder, records, first, epoch_seconds=epoch_seconds, seconds=warm + seconds
     )
@@ -108,7 +114,10 @@ def keep_busy(
     seconds: float | None = None,
     rows: int | None = None,
 ) -> tuple[list[Busy], int]:
-    """Runs epochs back to back for so long after the first one, or for so many records; returns them and the next record."""
+    """Runs epochs back to back for so long after the first one, or for so many records.
+
+    Returns them and the next record.
+    """
     source = os.path.join(folder, "input")
     files = spark.sparkContext.defaultParallelism
     stream = records.stream(spark, source, files)
@@ -149,7 +158,8 @@ def keep_busy(
 def _factor(took: float, wanted: float) -> float:
     """By how much larger the next epochs should be.
 
-    Much of a short epoch does not depend on its rows: one that is well below the wanted length is doubled, whatever its rows a second are.
+    Much of a short epoch does not depend on its rows: one that is well below the wanted length is doubled,
+    whatever its rows a second are.
     """
     if took < 0.75 * wanted:
         return 2.0
@@ -157,7 +167,10 @@ def _factor(took: float, wanted: float) -> float:
 
 
 class _Backlog:
-    """Files of records for epochs to come; ``epochs`` tells how many records each of them should get, ``ends`` where each file ends."""
+    """Files of records for epochs to come.
+
+    ``epochs`` tells how many records each of them should get, ``ends`` where each file ends.
+    """
 
     def __init__(self, folder: str, first: int, files: int, limit: int | None) -> None:
         self.epochs: list[int] = []

@@ -1,8 +1,9 @@
 """The charts of a report, as SVG that is as wide as the page.
 
-A chart has no view box: lengths along x are percentages of its width, and only the lines are in an inner drawing that
-stretches. So text keeps its size on a telephone and on a wide screen. Labels of axes hang over the chart's edges, where the style
-sheet leaves room. Amounts are labelled where they are drawn; there are no legends.
+A chart has no view box: lengths along x are percentages of its width, and only the lines are in an inner
+drawing that stretches. So text keeps its size on a telephone and on a wide screen. Labels of axes hang over
+the chart's edges, where the style sheet leaves room. Amounts are labelled where they are drawn; there are no
+legends.
 """
 
 from __future__ import annotations

@@ -167,8 +167,9 @@ def migrate(
 ) -> None:
     """What moving a quarter of the state costs in latency and memory, by strategy, and Spark's offline way beside it.
 
-    The headline, 1 GiB of state in 4096 bins, takes about an hour with five rounds; all experiments together take the
-    better part of a day, and tens of gigabytes of disk while they run. --quick takes some minutes and leaves out what is slow.
+    The headline, 1 GiB of state in 4096 bins, takes about an hour with five rounds; all experiments together
+    take the better part of a day, and tens of gigabytes of disk while they run. --quick takes some minutes
+    and leaves out what is slow.
     """
     with failures():
         from sterna.bench import migrate as benchmark
@@ -219,7 +220,9 @@ def peers(
 ) -> None:
     """Sterna beside Spark's own operators and Apache Flink: events a second, and what a rescale from two workers to four costs.
 
-    Flink is installed into a folder of its own, from the package that PyFlink is made of. The full run takes about two and a half hours: a few minutes for router, half an hour for throughput, three quarters of an hour for queries, an hour for rescale.
+    Flink is installed into a folder of its own, from the package that PyFlink is made of. The full run takes
+    about two and a half hours: a few minutes for router, half an hour for throughput, three quarters of an
+    hour for queries, an hour for rescale.
     """
     with failures():
         from sterna.bench.peers import running
@@ -256,7 +259,8 @@ def page(
 ) -> None:
     """Make the evaluation page from the figures that are there: everything the Megaphone paper measures, beside what it says.
 
-    Measures nothing, and takes a moment. What is not measured yet is in the page, with the command that measures it.
+    Measures nothing, and takes a moment. What is not measured yet is in the page, with the command that
+    measures it.
     """
     with failures():
         from sterna.bench.evaluation.page import made, stale, write
@@ -283,7 +287,12 @@ def planner(
             show_default="a made-up trace: days, weeks, noise and spikes",
         ),
     ] = None,
-    experiment: Annotated[str, typer.Option(help="state, gamma, tau, bins, time, response or all.")] = "all",
+    experiment: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="state, gamma, tau, bins, time or response; may be given several times.", show_default="all"
+        ),
+    ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Of skewed state and the made-up trace.")] = 0,
     master: Master = "local[2]",
     memory: Memory = "1g",
@@ -291,15 +300,16 @@ def planner(
 ) -> None:
     """How much state planners move while a load comes and goes: Sterna's, consistent hashing, Redist and Storm's default.
 
-    Plans only, but for response: there, queries run, and it tells how long answers take while state moves. The full run takes ten minutes or more for each trace, most of it computing beforehand.
+    Plans only, but for response: there, queries run, and it tells how long answers take while state moves.
+    The full run takes ten minutes or more for each trace, most of it computing beforehand.
     """
     with failures():
         from sterna.bench import planner as benchmark
 
-        check_known([experiment], (*benchmark.EVERY, "all"), "--experiment")
+        check_known(experiment or (), benchmark.EVERY, "--experiment")
         result = benchmark.run(
             say(),
-            experiments=list(benchmark.EVERY) if experiment == "all" else [experiment],
+            experiments=experiment or benchmark.EVERY,
             sizes=benchmark.QUICK if quick else benchmark.FULL,
             traces=str(traces) if traces else None,
             seed=seed,

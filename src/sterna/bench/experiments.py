@@ -1,6 +1,7 @@
 """The experiments of §5.3 of the Megaphone paper, and the goals that Sterna has set itself.
 
-Each is a function of the laboratory; it gives its lines (``results``) and, next to them, what its goals come to.
+Each is a function of the laboratory; it gives its lines (``results``) and, next to them, what its goals come
+to.
 """
 
 from __future__ import annotations
@@ -94,7 +95,10 @@ def load(lab: Laboratory) -> dict[str, Any]:
 
 
 def memory(lab: Laboratory) -> dict[str, Any]:
-    """What the Python workers hold more while state moves, in bins; few and large ones, so that it can be seen. The JVM's heap is fixed."""
+    """What the Python workers hold more while state moves, in bins.
+
+    Few and large ones, so that it can be seen. The JVM's heap is fixed.
+    """
     cases = [lab.case(state) for state in lab.sizes.memories]
     results = lab.take_turns(cases, lab.sizes.sweep, sample=0.05)
     goals: dict[str, Any] = {}
@@ -113,7 +117,8 @@ def memory(lab: Laboratory) -> dict[str, Any]:
 def growth(results: list[dict[str, Any]], over: str) -> dict[str, dict[str, float]]:
     """For each strategy, the largest latency at the greatest size over that at the smallest: during, and before, which the size may change too.
 
-    ``by_moving`` is the one over the other: what the size does to a migration beyond what it does to any epoch.
+    ``by_moving`` is the one over the other: what the size does to a migration beyond what it does to any
+    epoch.
     """
     out = {}
     for strategy in dict.fromkeys(line["strategy"] for line in results):

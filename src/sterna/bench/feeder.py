@@ -1,12 +1,14 @@
 """The process that feeds an open-loop benchmark: ``python -m sterna.bench.feeder DIR --begin T --rate R ...``.
 
-Contract. Record n is due at ``begin + (n - first) / rate``, whatever the system under test does. Records go into files of
-``size`` records, each one line ``start,end`` (the end is not included), or several lines of ``--line`` records for a reader that wants them small, named by its first record, written under a dot-name and
-renamed: Spark never sees half a file. A file appears when its last record is due. A feeder that was held up catches
-up at once, with the same files: what is in a file never depends on when it was written.
+Contract. Record n is due at ``begin + (n - first) / rate``, whatever the system under test does. Records go
+into files of ``size`` records, each one line ``start,end`` (the end is not included), or several lines of
+``--line`` records for a reader that wants them small, named by its first record, written under a dot-name and
+renamed: Spark never sees half a file. A file appears when its last record is due. A feeder that was held up
+catches up at once, with the same files: what is in a file never depends on when it was written.
 
-It ends by itself: when its parent has died, at ``--limit`` seconds after the begin, when DIR is gone, and on SIGTERM. It then writes what is due, and its last
-act is to print the first record number that it has not written. Only the standard library is imported, so that the process stays small.
+It ends by itself: when its parent has died, at ``--limit`` seconds after the begin, when DIR is gone, and on
+SIGTERM. It then writes what is due, and its last act is to print the first record number that it has not
+written. Only the standard library is imported, so that the process stays small.
 """
 
 from __future__ import annotations
@@ -65,7 +67,10 @@ class Schedule:
 def write_range(
     folder: str, start: int, end: int, modified: float | None = None, line: int | None = None
 ) -> None:
-    """Drops one file of records into a folder, at once; Spark takes files in the order of their modification times."""
+    """Drops one file of records into a folder, at once.
+
+    Spark takes files in the order of their modification times.
+    """
     step = line or max(1, end - start)
     name = f"{start:018d}.txt"
     hidden = os.path.join(folder, "." + name)
@@ -83,7 +88,8 @@ def feed(folder: str, schedule: Schedule, parent: int, limit: float, line: int |
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which then ends us
     sent, size, going = 0, schedule.size, True
     while going:
-        # Once more after the last look: what is due by then is written, also by a process that seldom gets to run.
+        # Once more after the last look: what is due by then is written, also by a process that seldom gets to
+        # run.
         going = not stopped and os.getppid() == parent and time.time() < schedule.begin + limit
         due = schedule.files_due(min(time.time(), schedule.begin + limit))
         try:

@@ -1,12 +1,14 @@
 """The open-loop harness: input at a set rate, named phases, and for each the latencies of the records that were due in it.
 
-Method. A feeder drops records at a set rate from a moment on and never waits for anybody (``openloop``). The query starts, and once its latency
-no longer changes, the phases run one after another: each is a number of seconds, or a callable such as a migration and what it waits for. A
-record's latency is the end of its epoch's trigger minus the moment at which the record was *due* (``acknowledge``): records that could not be
-taken, because the query was busy or stopped, count with all of their waiting. A record belongs to the phase in which it was due.
-Afterwards the feeder ends, and the query runs until it has acknowledged everything.
+Method. A feeder drops records at a set rate from a moment on and never waits for anybody (``openloop``). The
+query starts, and once its latency no longer changes, the phases run one after another: each is a number of
+seconds, or a callable such as a migration and what it waits for. A record's latency is the end of its epoch's
+trigger minus the moment at which the record was *due* (``acknowledge``): records that could not be taken,
+because the query was busy or stopped, count with all of their waiting. A record belongs to the phase in which
+it was due. Afterwards the feeder ends, and the query runs until it has acknowledged everything.
 
-Memory and the JVM's pauses are observed from outside (``observer``). While phases run, the driver does nothing but ask some times a second for the newest epoch.
+Memory and the JVM's pauses are observed from outside (``observer``). While phases run, the driver does
+nothing but ask some times a second for the newest epoch.
 
 Whatever happens, feeder, observer and query are stopped, and an exception of the query is raised.
 """
@@ -77,8 +79,8 @@ def run(
         sample: seconds between two samples of memory.
 
     Returns:
-        Figures ready for JSON: ``begin``, when the first record was due; of each phase, a timeline, memory, pauses; and ``next_record``, where
-        another run may begin.
+        Figures ready for JSON: ``begin``, when the first record was due; of each phase, a timeline, memory,
+        pauses; and ``next_record``, where another run may begin.
     """
     source = os.path.join(folder, "input")
     schedule = Schedule(time.time() + LEAD_SECONDS, rate, first, every)

@@ -1,7 +1,7 @@
 """What all migration experiments share: the session, the places that are filled so far, and taking turns.
 
-In every round all cases run once, in an order that is reversed every other round, and so do the strategies of a case: a machine that becomes slower or
-faster does not favour any of them.
+In every round all cases run once, in an order that is reversed every other round, and so do the strategies of
+a case: a machine that becomes slower or faster does not favour any of them.
 """
 
 from __future__ import annotations
@@ -67,7 +67,10 @@ class Laboratory:
     places: dict[tuple[int, int], Place] = field(default_factory=dict)
 
     def place(self, state: State) -> Place:
-        """The place with so many keys; filled when it is first asked for, with whatever number of bins that names."""
+        """The place with so many keys.
+
+        Filled when it is first asked for, with whatever number of bins that names.
+        """
         key = (state.keys, state.payload)
         if key not in self.places:
             folder = str(self.root / f"state-{state.keys}-{state.payload}")
@@ -93,7 +96,10 @@ class Laboratory:
         return time.monotonic() > self.until
 
     def take_turns(self, cases: list[Case], course: Course, sample: float = 0.25) -> list[dict[str, Any]]:
-        """Runs all cases, round by round; gives a line for each strategy of each. A run that fails is told of, and costs only itself."""
+        """Runs all cases, round by round; gives a line for each strategy of each.
+
+        A run that fails is told of, and costs only itself.
+        """
         for number in range(self.rounds):
             for case in cases if number % 2 == 0 else reversed(cases):
                 if self.late:

@@ -1,10 +1,12 @@
 """Latencies of very many records: a histogram with logarithmic buckets, and a timeline by when records were due.
 
-The records of an epoch are a contiguous range, due at an even pace and acknowledged at one moment, so their latencies are
-spread evenly between two values. Both classes take such spans: the work is by epoch and never by record.
+The records of an epoch are a contiguous range, due at an even pace and acknowledged at one moment, so their
+latencies are spread evenly between two values. Both classes take such spans: the work is by epoch and never
+by record.
 
-A percentile is off by at most 1 % of its value (0.1 ms below 0.1 ms); the maximum is exact. Latencies are in seconds, and one
-below zero, which only two clocks that disagree can make, counts as zero. What is longer than an hour is in the last bucket.
+A percentile is off by at most 1 % of its value (0.1 ms below 0.1 ms); the maximum is exact. Latencies are in
+seconds, and one below zero, which only two clocks that disagree can make, counts as zero. What is longer than
+an hour is in the last bucket.
 """
 
 from __future__ import annotations
@@ -112,7 +114,8 @@ class Histogram:
 class Timeline:
     """Latencies by slots of the time at which records were due, whenever they were acknowledged.
 
-    So a stall shows at its full length, as the slots in which records began to wait, and not as one slow moment at its end.
+    So a stall shows at its full length, as the slots in which records began to wait, and not as one slow
+    moment at its end.
     """
 
     def __init__(self, begin: float, slot: float = SLOT_SECONDS) -> None:

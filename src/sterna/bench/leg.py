@@ -1,11 +1,13 @@
 """A migration as phases of a run: a quiet time, the move, and the time until records wait no longer than before it.
 
-A quarter of the state moves, as in §5 of the Megaphone paper: half of the bins of each worker of the first half go to the workers of the second half. In a dataflow of several operators it is that of
-the first one, or of every one that has state (``moving``).
-Where they are there already, they go back, so that one run may follow another.
+A quarter of the state moves, as in §5 of the Megaphone paper: half of the bins of each worker of the first
+half go to the workers of the second half. In a dataflow of several operators it is that of the first one, or
+of every one that has state (``moving``). Where they are there already, they go back, so that one run may
+follow another.
 
-``paced`` is asked for 1.25 times the 99th percentile of what epochs took in the quiet time before. A migration that takes longer than it
-may is cancelled: its figures are of the time until then, and ``ended`` says so.
+``paced`` is asked for 1.25 times the 99th percentile of what epochs took in the quiet time before. A
+migration that takes longer than it may is cancelled: its figures are of the time until then, and ``ended``
+says so.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from typing import Any
 import numpy as np
 
 import sterna
-from sterna import strategies
+from sterna import spelt, strategies
 from sterna.bench.phases import LONGEST_WAIT_SECONDS, LOOK_SECONDS, Phase, Run, waits
 from sterna.bench.subjects import SternaSubject
 from sterna.configuration import Configuration
@@ -38,11 +40,13 @@ class Course:
 
     Attributes:
         quiet: seconds before a migration that it is compared with.
-        further: for strategies that take longer than that, by name, seconds of quiet still before; with them, the quiet time is about as long as the migration.
+        further: for strategies that take longer than that, by name, seconds of quiet still before; with them,
+            the quiet time is about as long as the migration.
         lead: seconds between these and the migration: whatever waits for its first epoch was due in them.
         longest: seconds that a migration may take.
         settle: seconds that records may wait longer than usual after it.
-        rest: seconds of the time after it that are reported, and part neither of it nor of the next quiet time.
+        rest: seconds of the time after it that are reported, and part neither of it nor of the next quiet
+            time.
         window: seconds in which the latency must not change before the first phase.
     """
 
@@ -76,17 +80,20 @@ def quarter(now: Configuration) -> dict[int, int]:
     return out
 
 
-def strategy_of(name: str, latency_ms: float) -> strategies.Strategy:
-    """A strategy by its name; ``paced`` with this latency."""
-    if name == "paced":
+def strategy_of(text: str, latency_ms: float) -> strategies.Strategy:
+    """A strategy as it is spelt on the command line; ``paced`` alone with this latency."""
+    if text == "paced":
         return sterna.paced(latency=latency_ms / 1e3)
-    return strategies.from_json({"name": name})
+    return strategies.from_json(spelt.strategy_of(text, "as_given", 0))
 
 
 def moving(flow: Dataflow, *, every: bool) -> list[str]:
-    """The operators whose bins move: the first one, or, if all state is to move, the one that has a table; where several or none have one, all of them.
+    """The operators whose bins move: the first one, or, if all state is to move, the one that has a table.
 
-    A migration is for one operator or for all. Those without state then change their configuration, as in a query that has none at all.
+    Where several or none have one, all of them.
+
+    A migration is for one operator or for all. Those without state then change their configuration, as in a
+    query that has none at all.
     """
     names = [operator.name for operator in flow.operators]
     if not every:

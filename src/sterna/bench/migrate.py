@@ -1,13 +1,14 @@
 """What does moving state cost? The experiments of §5.3 of the Megaphone paper, at one machine's size.
 
-Method. Four workers count records by key and keep a payload for each; state is shipped between them and never handed over by reference
-(``share_host_state=False``). Records come at half of the rate that was measured as the maximum, whatever becomes of those before them (see
-``harness``). A quarter of the state moves, with the next strategy back again (``leg``); what a migration does to latency is compared with the quiet time before it. State is
-filled once for each size; in every round all strategies run one after the other, on one query. The JVM's heap has a fixed size and is touched at the start, so that
-its memory does not hide anything.
+Method. Four workers count records by key and keep a payload for each; state is shipped between them and never
+handed over by reference (``share_host_state=False``). Records come at half of the rate that was measured as
+the maximum, whatever becomes of those before them (see ``harness``). A quarter of the state moves, with the
+next strategy back again (``leg``); what a migration does to latency is compared with the quiet time before
+it. State is filled once for each size; in every round all strategies run one after the other, on one query.
+The JVM's heap has a fixed size and is touched at the start, so that its memory does not hide anything.
 
-Honesty. All rounds are in the result, with the JVM's longest pause and the median, the least and the greatest of each figure. A migration that was
-cancelled because it took too long says ``ended: false``.
+Honesty. All rounds are in the result, with the JVM's longest pause and the median, the least and the greatest
+of each figure. A migration that was cancelled because it took too long says ``ended: false``.
 """
 
 from __future__ import annotations

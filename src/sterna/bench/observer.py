@@ -1,7 +1,8 @@
 """Watches a run from outside: memory of every process, and the JVM's pauses.
 
-Contract. While an ``Observer`` is open, a process of its own samples memory (see ``sampler``), so that it shares neither the interpreter lock nor
-a heap with what it measures. ``stop`` ends it; ``memory`` and ``pauses`` are then what happened in between. Nothing is read while the run lasts.
+Contract. While an ``Observer`` is open, a process of its own samples memory (see ``sampler``), so that it
+shares neither the interpreter lock nor a heap with what it measures. ``stop`` ends it; ``memory`` and
+``pauses`` are then what happened in between. Nothing is read while the run lasts.
 """
 
 from __future__ import annotations

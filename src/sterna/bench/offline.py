@@ -1,11 +1,13 @@
 """Spark's own way to change the number of state partitions: stop the query, rewrite its checkpoint, start it again.
 
-``StreamingCheckpointManager.repartition`` exists since Spark 4.2; on 4.1 there is no way at all, and ``check`` says so. PySpark has not
-made it public yet: the session hands it out under a name with an underscore. It is used here only, to measure it.
+``StreamingCheckpointManager.repartition`` exists since Spark 4.2; on 4.1 there is no way at all, and
+``check`` says so. PySpark has not made it public yet: the session hands it out under a name with an
+underscore. It is used here only, to measure it.
 
-Spark's ``stop`` interrupts the epoch that runs, and repartitioning then refuses (``Unfinished``): a sink might get that epoch twice. Its
-``enforce_exactly_once_sink=False`` skips the check, but a file source can't go on from such a checkpoint (its offsets went
-back, and Spark 4.3 fails on that). So one does what Spark's message says: let an ``availableNow`` run finish what was begun, and try again.
+Spark's ``stop`` interrupts the epoch that runs, and repartitioning then refuses (``Unfinished``): a sink
+might get that epoch twice. Its ``enforce_exactly_once_sink=False`` skips the check, but a file source can't
+go on from such a checkpoint (its offsets went back, and Spark 4.3 fails on that). So one does what Spark's
+message says: let an ``availableNow`` run finish what was begun, and try again.
 """
 
 from __future__ import annotations
@@ -38,7 +40,10 @@ def check(spark: SparkSession) -> None:
 
 
 def repartition(spark: SparkSession, checkpoint: str, partitions: int) -> None:
-    """Rewrites the checkpoint of a stopped query for so many state partitions; raises ``Unfinished`` if its last epoch is not."""
+    """Rewrites the checkpoint of a stopped query for so many state partitions.
+
+    Raises ``Unfinished`` if its last epoch is not.
+    """
     check(spark)
     try:
         getattr(spark, MANAGER).repartition(checkpoint, partitions)

@@ -1,17 +1,20 @@
 """The input of open-loop benchmarks: a feeder in a process of its own, and the records as a streaming DataFrame.
 
-Contract. ``Feeder`` drops files of record ranges into a folder as a ``Schedule`` says, whatever the system does; a run at another rate
-takes a new one, which goes on where the last one ended. ``records`` reads the folder with Spark's own file source and makes records
-of the ranges with native expressions, so the input costs every system the same and next to nothing.
+Contract. ``Feeder`` drops files of record ranges into a folder as a ``Schedule`` says, whatever the system
+does; a run at another rate takes a new one, which goes on where the last one ended. ``records`` reads the
+folder with Spark's own file source and makes records of the ranges with native expressions, so the input
+costs every system the same and next to nothing.
 
-Spread. Spark packs small files into partitions by ``spark.sql.files.openCostInBytes`` (4 MB), which these files never reach: an epoch's
-files are dealt out evenly, to within one file, over ``defaultParallelism`` partitions, without a shuffle. So a file should hold
-a fraction of what an epoch takes. Files that an epoch has read are deleted (``cleanSource``), because Spark lists the folder
-at every trigger: with 2,000 files left in it, finding the new ones took 68 to 81 ms an epoch, and 35 to 40 ms where Spark deletes them (two runs, each first once).
-An epoch of more than 32 files would have Spark start a job to list them (``parallelPartitionDiscovery.threshold``): ``getBatch`` took 200 to 500 ms in place of 10, so one long epoch made the
-next ones long too, whatever system ran. Streams made here raise that limit.
-Spark's file source writes the names of all files it has ever read into its log again at every tenth epoch: after some minutes of 40 files a second that took 230 to 380 ms. Streams made here
-do not have it compact that log.
+Spread. Spark packs small files into partitions by ``spark.sql.files.openCostInBytes`` (4 MB), which these
+files never reach: an epoch's files are dealt out evenly, to within one file, over ``defaultParallelism``
+partitions, without a shuffle. So a file should hold a fraction of what an epoch takes. Files that an epoch
+has read are deleted (``cleanSource``), because Spark lists the folder at every trigger: with 2,000 files left
+in it, finding the new ones took 68 to 81 ms an epoch, and 35 to 40 ms where Spark deletes them (two runs,
+each first once). An epoch of more than 32 files would have Spark start a job to list them
+(``parallelPartitionDiscovery.threshold``): ``getBatch`` took 200 to 500 ms in place of 10, so one long epoch
+made the next ones long too, whatever system ran. Streams made here raise that limit. Spark's file source
+writes the names of all files it has ever read into its log again at every tenth epoch: after some minutes of
+40 files a second that took 230 to 380 ms. Streams made here do not have it compact that log.
 """
 
 from __future__ import annotations
@@ -114,7 +117,10 @@ class Records:
     payload: int = 0
 
     def stream(self, spark: SparkSession, folder: str, files: int | None = None) -> DataFrame:
-        """A streaming DataFrame of ``key`` and, if wanted, ``payload``; at most so many files an epoch, all by default."""
+        """A streaming DataFrame of ``key`` and, if wanted, ``payload``.
+
+        At most so many files an epoch, all by default.
+        """
         os.makedirs(folder, exist_ok=True)
         for name, value in SETTINGS.items():
             spark.conf.set(name, value)

@@ -1,8 +1,9 @@
 """Pauses of the JVM's garbage collector, so that they are not mistaken for migration.
 
-The JVM writes them itself, to a file of its unified log (``-Xlog:gc``): it works with any JRE since 9, needs no tool, and gives every pause
-and not samples of a counter. It must be asked for when the JVM starts, so ``settings`` goes to the session that is started for a
-benchmark. In local mode that is the only JVM; executors of a cluster would need an option of their own.
+The JVM writes them itself, to a file of its unified log (``-Xlog:gc``): it works with any JRE since 9, needs
+no tool, and gives every pause and not samples of a counter. It must be asked for when the JVM starts, so
+``settings`` goes to the session that is started for a benchmark. In local mode that is the only JVM;
+executors of a cluster would need an option of their own.
 """
 
 from __future__ import annotations
@@ -26,7 +27,10 @@ class Pause:
 
 
 def settings(file: str) -> dict[str, str]:
-    """Settings of a session whose JVM writes its pauses to a file; the path must have neither spaces nor colons."""
+    """Settings of a session whose JVM writes its pauses to a file.
+
+    The path must have neither spaces nor colons.
+    """
     return {"spark.driver.extraJavaOptions": f"-Xlog:gc:file={file}:timemillis:filecount=0"}
 
 

@@ -1,7 +1,7 @@
 """What happens in a run: named phases, and what they may wait for.
 
-Contract. Waiting asks Spark some times a second for the newest epoch and does nothing else. A query that has failed raises here, whoever waits. No wait
-is longer than its limit.
+Contract. Waiting asks Spark some times a second for the newest epoch and does nothing else. A query that has
+failed raises here, whoever waits. No wait is longer than its limit.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Where migrations are measured: a query whose state is filled once, kept while an experiment runs, and gone on from by every run.
 
-Filling is Sterna's own initial state: a batch DataFrame with all keys. All runs on a place take turns: each starts the query where the last one left it.
+Filling is Sterna's own initial state: a batch DataFrame with all keys. All runs on a place take turns: each
+starts the query where the last one left it.
 """
 
 from __future__ import annotations
@@ -68,7 +69,8 @@ def filled(
     subject = place.subject(initial_state={"aggregate": place.records.state(spark)})
     subject.start(place.records.stream(spark, os.path.join(folder, "input")))
     subject.stop()
-    # As many records as there are keys, so that merging is what it is in the long run when the maximum is measured.
+    # As many records as there are keys, so that merging is what it is in the long run when the maximum is
+    # measured.
     _, place.first = ceiling.keep_busy(spark, place.subject(), folder, place.records, 0, rows=keys)
     found = ceiling.maximum_rate(
         spark,

@@ -1,19 +1,27 @@
-"""How much state do planners move while a load comes and goes? After §6 of the paper on optimal operator-state migration.
+"""How much state do planners move while a load comes and goes?
 
-Method. A trace of load becomes a number of workers for each hour (``planner_traces``). Whenever this changes, each planner is asked for a plan, from where its own last plan led, and the state that it moves is added
-up. The transition matrix of the plan that looks ahead is learnt from the first half of the trace, and values are computed from it on Spark; all planners go through the whole trace, and what they move
-in the later half, which nobody has seen, is reported too. Experiments on that: bins alike and bins by Zipf's law; the discount gamma and the balance tau, for bins alike and skewed; the number of bins, skewed, where values are computed for the fewer
-of them only; how long plans take.
+After §6 of the paper on optimal operator-state migration.
 
-The last experiment runs queries, and tells how long answers take while state moves as planners say (``response``); it needs no trace. In all others nothing moves but numbers.
+Method. A trace of load becomes a number of workers for each hour (``planner_traces``). Whenever this changes,
+each planner is asked for a plan, from where its own last plan led, and the state that it moves is added up.
+The transition matrix of the plan that looks ahead is learnt from the first half of the trace, and values are
+computed from it on Spark; all planners go through the whole trace, and what they move in the later half,
+which nobody has seen, is reported too. Experiments on that: bins alike and bins by Zipf's law; the discount
+gamma and the balance tau, for bins alike and skewed; the number of bins, skewed, where values are computed
+for the fewer of them only; how long plans take.
+
+The last experiment runs queries, and tells how long answers take while state moves as planners say
+(``response``); it needs no trace. In all others nothing moves but numbers.
 
 Honesty. Consistent hashing does not balance, so it is compared in two ways: with its bounded variant, which
-does, and by giving Sterna's single-step plan the balance that consistent hashing happens to have. Its figures are means over several rings. Redist and Storm's default are what ``baselines`` says they are. Where
-intervals can't be as even as was asked for, the least tau that they can have is used, and reported.
+does, and by giving Sterna's single-step plan the balance that consistent hashing happens to have. Its figures
+are means over several rings. Redist and Storm's default are what ``baselines`` says they are. Where intervals
+can't be as even as was asked for, the least tau that they can have is used, and reported.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from rich.console import Console
@@ -79,7 +87,7 @@ QUICK = Sizes(
 def run(
     say: Say,
     *,
-    experiments: list[str],
+    experiments: Sequence[str] = EVERY,
     sizes: Sizes = FULL,
     traces: str | None = None,
     seed: int = 0,

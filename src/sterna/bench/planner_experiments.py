@@ -43,7 +43,8 @@ class Sizes:
         gammas: for that on the discount.
         taus: for that on the balance, and the times of plans.
         sweep: numbers of bins, for that on them.
-        ahead: values are computed for no more bins than this, where bins are varied; for twice as many they take two to three times as long.
+        ahead: values are computed for no more bins than this, where bins are varied; for twice as many they
+            take two to three times as long.
         timed: numbers of bins, for the times of plans.
         rings: so many of consistent hashing, of which the mean is taken.
         effort: of computing values.
@@ -165,7 +166,10 @@ def _bins(room: Room, trace: Trace) -> list[dict[str, Any]]:
 
 
 def _time(room: Room, trace: Trace) -> list[dict[str, Any]]:
-    """How long a single-step plan takes, for several numbers of bins and balances; of the trace only the name matters."""
+    """How long a single-step plan takes, for several numbers of bins and balances.
+
+    Of the trace only the name matters.
+    """
     low, high = room.sizes.workers
     out = []
     for bins in room.sizes.timed:

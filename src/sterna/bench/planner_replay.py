@@ -45,7 +45,10 @@ class State:
 
     @classmethod
     def skewed(cls, bins: int, exponent: float, seed: int) -> State:
-        """Zipf's law for sizes, in random order; a bin's load is the fourth root of its size, because a bin much heavier than others can't be balanced."""
+        """Zipf's law for sizes, in random order.
+
+        A bin's load is the fourth root of its size, because a bin much heavier than others can't be balanced.
+        """
         sizes = np.random.default_rng(seed).permutation(np.arange(1.0, bins + 1) ** -exponent)
         return cls(f"Zipf {exponent:g}", sizes, sizes**0.25)
 

@@ -1,7 +1,7 @@
 """How many workers a load needs, hour by hour: from files, or made up.
 
-A load is averaged over hours. Its lowest hundredth is met by the fewest workers, its highest by the most, and what lies between in proportion: without this cut a single spike would leave
-everything else with the fewest.
+A load is averaged over hours. Its lowest hundredth is met by the fewest workers, its highest by the most, and
+what lies between in proportion: without this cut a single spike would leave everything else with the fewest.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """One page with everything that was measured: ``render`` makes a self-contained HTML file of a report.
 
-The page asks nobody for anything: style, pictures and the few lines of script are in it. The script only shows what is
-under the pointer; without it the page says the same. It follows the reader's wish for light or dark, fits a telephone and
-prints. What may be missing in a report may be missing: see ``sterna.bench.report_data``.
+The page asks nobody for anything: style, pictures and the few lines of script are in it. The script only
+shows what is under the pointer; without it the page says the same. It follows the reader's wish for light or
+dark, fits a telephone and prints. What may be missing in a report may be missing: see
+``sterna.bench.report_data``.
 """
 
 from __future__ import annotations

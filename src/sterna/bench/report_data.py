@@ -1,8 +1,9 @@
 """What a report is made of: plain dictionaries and lists, ready for JSON.
 
-``sterna.bench.report.render`` makes a page of it and ``sterna.live.summary_table`` a table. Times called ``t``, ``start``
-and ``end`` are seconds since the run's own beginning; latencies are milliseconds; amounts of memory and state are
-bytes. Whatever was not measured is left out, ``None`` or empty: the views then show a dash, or nothing.
+``sterna.bench.report.render`` makes a page of it and ``sterna.live.summary_table`` a table. Times called
+``t``, ``start`` and ``end`` are seconds since the run's own beginning; latencies are milliseconds; amounts of
+memory and state are bytes. Whatever was not measured is left out, ``None`` or empty: the views then show a
+dash, or nothing.
 """
 
 from __future__ import annotations

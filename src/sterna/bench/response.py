@@ -1,8 +1,13 @@
-"""How long do answers take while state moves as each planner says? After Figures 11 and 16 of the paper on optimal operator-state migration, on the live engine.
+"""How long do answers take while state moves as each planner says?
 
-Method. Texts come at a set rate, whatever becomes of those before them (``harness``), and words are counted, or frequent patterns found. After a quiet time a planner is asked for a plan for more workers, from the sizes and rows
-that the query knows of its bins, and the query moves there. Reported are the latencies of the texts that were due from then on, for so many seconds: their mean, as in the paper, and the longest. Then the query goes back to
-where it began, and once texts wait no longer than before, the next planner takes its turn; every other round in the opposite order. State is shipped between workers and never handed over by reference.
+After Figures 11 and 16 of the paper on optimal operator-state migration, on the live engine.
+
+Method. Texts come at a set rate, whatever becomes of those before them (``harness``), and words are counted,
+or frequent patterns found. After a quiet time a planner is asked for a plan for more workers, from the sizes
+and rows that the query knows of its bins, and the query moves there. Reported are the latencies of the texts
+that were due from then on, for so many seconds: their mean, as in the paper, and the longest. Then the query
+goes back to where it began, and once texts wait no longer than before, the next planner takes its turn; every
+other round in the opposite order. State is shipped between workers and never handed over by reference.
 """
 
 from __future__ import annotations

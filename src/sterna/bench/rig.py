@@ -3,8 +3,8 @@
 A query is started on its own checkpoint, runs some epochs that do not count (loading state, compiling), then
 the epochs that do, and is stopped. The next start goes on from that checkpoint. Durations are Spark's own:
 ``durationMs.triggerExecution`` of each epoch's progress, which covers everything from asking the source for
-offsets to the commit log. An epoch counts only if it had exactly the wanted number of rows: the first one after
-a restart may be an interrupted epoch of the previous start.
+offsets to the commit log. An epoch counts only if it had exactly the wanted number of rows: the first one
+after a restart may be an interrupted epoch of the previous start.
 
 If a query fails, its exception is raised here; whatever happens, the query is stopped.
 """

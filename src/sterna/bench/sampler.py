@@ -1,11 +1,13 @@
 """The process that samples memory: ``python -m sterna.bench.sampler FILE --pid DRIVER``.
 
-Four times a second it appends one line of JSON to FILE: the time, and the resident and the anonymous bytes (``VmRSS`` and ``RssAnon``
-of ``/proc/PID/status``) of the driver's Python, of JVMs below it, and of every Python worker. These are counters that the kernel keeps: reading them
-walks no page tables and stops nobody. Pages that workers share since they were forked count at each of them.
+Four times a second it appends one line of JSON to FILE: the time, and the resident and the anonymous bytes
+(``VmRSS`` and ``RssAnon`` of ``/proc/PID/status``) of the driver's Python, of JVMs below it, and of every
+Python worker. These are counters that the kernel keeps: reading them walks no page tables and stops nobody.
+Pages that workers share since they were forked count at each of them.
 
-Which processes there are is looked up once a second. It ends when its parent has died, at ``--limit`` seconds, and on SIGTERM. Linux only: elsewhere there
-are no samples. Only the standard library is imported, so that the process stays small.
+Which processes there are is looked up once a second. It ends when its parent has died, at ``--limit``
+seconds, and on SIGTERM. Linux only: elsewhere there are no samples. Only the standard library is imported, so
+that the process stays small.
 """
 
 from __future__ import annotations
@@ -31,7 +33,10 @@ def read(path: str) -> bytes:
 
 
 def family(pid: int) -> dict[int, str]:
-    """The driver and what runs below it, by process id: ``driver``, ``jvm`` or ``worker``; anything else is left out."""
+    """The driver and what runs below it, by process id: ``driver``, ``jvm`` or ``worker``.
+
+    Anything else is left out.
+    """
     children = defaultdict(list)
     for name in os.listdir("/proc"):
         if name.isdigit():

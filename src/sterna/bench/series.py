@@ -1,6 +1,7 @@
 """What of a run can be drawn: finite numbers in order of time, and the axes that all runs share.
 
-Whatever is missing, not finite or before the run's beginning is left out here, once, so that the charts need not ask.
+Whatever is missing, not finite or before the run's beginning is left out here, once, so that the charts need
+not ask.
 """
 
 from __future__ import annotations

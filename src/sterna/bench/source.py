@@ -1,9 +1,9 @@
 """The input of all benchmarks: integers hashed to keys.
 
-Spark's ``rate-micro-batch`` source counts 0, 1, 2, …, exactly ``rows`` of them an epoch, as fast as epochs follow
-each other; it remembers its position in the checkpoint and goes on from there after a restart, also with
-another number of rows. Keys are native expressions of that counter, so the input costs both sides the same
-and next to nothing.
+Spark's ``rate-micro-batch`` source counts 0, 1, 2, …, exactly ``rows`` of them an epoch, as fast as epochs
+follow each other; it remembers its position in the checkpoint and goes on from there after a restart, also
+with another number of rows. Keys are native expressions of that counter, so the input costs both sides the
+same and next to nothing.
 """
 
 from __future__ import annotations
@@ -63,7 +63,9 @@ class Keys:
 
 @dataclass(frozen=True)
 class Turns:
-    """Every key in its turn: ``count`` counts in a row have each key once, in an order that jumps about. Nothing but arithmetic, so every system can do it.
+    """Every key in its turn: ``count`` counts in a row have each key once, in an order that jumps about.
+
+    Nothing but arithmetic, so every system can do it.
 
     ``count`` must be a power of two.
 

@@ -1,15 +1,17 @@
 """Does an epoch get slower, or a Python worker larger, as the state grows?
 
-Method. One query's state grows step by step from 1M keys to 64M. At each size it runs epochs of 200k rows, uniform
-over all of its keys. A second query, the control, keeps the smallest state; at each size the two take turns,
-and ``epoch_ratio`` is the one's median epoch over the other's from the same minutes, so that a machine that
-became slower or faster in between does not count as the state's doing. ``ratio_to_smallest`` compares with the
-first size as measured then. Between sizes, epochs as large as the measured ones visit each new key once.
+Method. One query's state grows step by step from 1M keys to 64M. At each size it runs epochs of 200k rows,
+uniform over all of its keys. A second query, the control, keeps the smallest state; at each size the two take
+turns, and ``epoch_ratio`` is the one's median epoch over the other's from the same minutes, so that a machine
+that became slower or faster in between does not count as the state's doing. ``ratio_to_smallest`` compares
+with the first size as measured then. Between sizes, epochs as large as the measured ones visit each new key
+once.
 
 Memory is what Spark's Python workers hold that no file backs (``Pss_Anon``, summed over the daemon and its
-workers, sampled twice a second while epochs are measured): the highest sample and the median. Memory-mapped runs
-are in the page cache, which the system takes back when it needs to: they do not count. Each size is measured in a new session, with new
-Python processes, after as many epochs as every other: whether a process grows with its age is another question, and the soak test's.
+workers, sampled twice a second while epochs are measured): the highest sample and the median. Memory-mapped
+runs are in the page cache, which the system takes back when it needs to: they do not count. Each size is
+measured in a new session, with new Python processes, after as many epochs as every other: whether a process
+grows with its age is another question, and the soak test's.
 
 Honesty. All measured epochs count. The size of the checkpoint on disk is reported too.
 """

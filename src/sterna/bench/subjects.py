@@ -1,11 +1,13 @@
 """What runs on the open-loop input: Sterna, and Spark's own aggregation, each able to change its number of workers.
 
-Both count the rows of each key, and keep the greatest ``payload`` where there is one; output goes to a sink that drops
-everything. Spark runs as in ``systems``: RocksDB, changelog checkpoints, no counting of total rows.
+Both count the rows of each key, and keep the greatest ``payload`` where there is one; output goes to a sink
+that drops everything. Spark runs as in ``systems``: RocksDB, changelog checkpoints, no counting of total
+rows.
 
-Contract. ``start`` may be called again after ``stop``, and goes on from the checkpoint. ``epochs`` answers after ``stop``, for everything since the last
-``start``. ``rescale`` returns when the new number of workers is in force. For Sterna that is an epoch; for Spark it is a stop, a rewrite of the
-checkpoint and a start (see ``offline``).
+Contract. ``start`` may be called again after ``stop``, and goes on from the checkpoint. ``epochs`` answers
+after ``stop``, for everything since the last ``start``. ``rescale`` returns when the new number of workers is
+in force. For Sterna that is an epoch; for Spark it is a stop, a rewrite of the checkpoint and a start (see
+``offline``).
 """
 
 from __future__ import annotations
@@ -47,14 +49,20 @@ class Subject(Protocol):
         """Stops; does nothing if it does not run."""
 
     def epochs(self, end_of: Callable[[int], int]) -> list[Epoch]:
-        """What was acknowledged since the start; ``end_of`` tells at which record so many files, counted from the start, end."""
+        """What was acknowledged since the start.
+
+        ``end_of`` tells at which record so many files, counted from the start, end.
+        """
 
     def rescale(self, workers: int) -> dict[str, float]:
         """Changes the number of workers; returns how many seconds each step took."""
 
 
 class SternaSubject:
-    """Sterna's ``aggregate(n=count(), payload=max("payload"))``; it rescales with the strategy given, by default that of ``migrate``."""
+    """Sterna's ``aggregate(n=count(), payload=max("payload"))``.
+
+    It rescales with the strategy given, by default that of ``migrate``.
+    """
 
     def __init__(
         self,

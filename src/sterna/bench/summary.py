@@ -1,8 +1,8 @@
 """From the durations of epochs to figures.
 
 Rows a second are all rows over all the time of the measured epochs, so an epoch that compacts or takes a
-snapshot weighs what it weighed. The median is of all measured epochs; ``rounds`` gives the median of each round,
-so that a reader sees how much of a difference is noise.
+snapshot weighs what it weighed. The median is of all measured epochs; ``rounds`` gives the median of each
+round, so that a reader sees how much of a difference is noise.
 """
 
 from __future__ import annotations

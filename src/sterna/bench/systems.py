@@ -1,7 +1,7 @@
 """What is compared: Sterna, Spark's ``groupBy().count()``, and Spark's ``transformWithStateInPandas``.
 
-All of them count rows by key and write to a sink that drops everything. Spark runs as its guide recommends for
-large state: RocksDB, changelog checkpoints, no counting of the total number of rows.
+All of them count rows by key and write to a sink that drops everything. Spark runs as its guide recommends
+for large state: RocksDB, changelog checkpoints, no counting of the total number of rows.
 """
 
 from __future__ import annotations
@@ -64,7 +64,11 @@ class Sterna:
 
 @dataclass(frozen=True)
 class SparkCount:
-    """Spark's ``groupBy("key").count()``; with ``quick_logs`` its own logs are written as Sterna has Spark write them, which its guide does not mention."""
+    """Spark's ``groupBy("key").count()``.
+
+    With ``quick_logs`` its own logs are written as Sterna has Spark write them, which its guide does not
+    mention.
+    """
 
     partitions: int
     quick_logs: bool = False
@@ -108,7 +112,10 @@ class TransformWithState:
 
 
 def _configure(stream: DataFrame, partitions: int) -> None:
-    """Set what a Spark query reads when it starts; a checkpoint keeps the number of partitions it began with."""
+    """Set what a Spark query reads when it starts.
+
+    A checkpoint keeps the number of partitions it began with.
+    """
     settings: dict[str, Any] = {**SPARK_STATE, "spark.sql.shuffle.partitions": str(partitions)}
     for name, value in settings.items():
         stream.sparkSession.conf.set(name, value)

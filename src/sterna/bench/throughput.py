@@ -1,18 +1,18 @@
 """Sterna's count by key against Spark's, at several sizes of epoch.
 
 Method. Both count the rows of each key of the same source, in the same JVM, on the same cores, to a sink that
-drops everything: Sterna's ``aggregate(n=count())``, and Spark's ``groupBy("key").count()`` in update mode with
-RocksDB, changelog checkpoints and without counting total rows, as Spark's guide recommends. First each state is
-filled to its full size, every key once. Then, for each size of epoch, the two take turns: a few epochs that do not
-count after each restart, then those that do; the one that begins alternates from round to round. Each goes on
-from its own checkpoint, so its state stays full throughout.
+drops everything: Sterna's ``aggregate(n=count())``, and Spark's ``groupBy("key").count()`` in update mode
+with RocksDB, changelog checkpoints and without counting total rows, as Spark's guide recommends. First each
+state is filled to its full size, every key once. Then, for each size of epoch, the two take turns: a few
+epochs that do not count after each restart, then those that do; the one that begins alternates from round to
+round. Each goes on from its own checkpoint, so its state stays full throughout.
 
-Honesty. Only one query runs at a time. Durations are Spark's own (see ``rig``), all measured epochs
-count, no outliers are removed. Both get as many partitions as there are cores, unless told otherwise. The round
-medians are reported beside the figures. On a local disk, Sterna has Spark write its own logs in a way that Spark's guide does not mention
-(``session.quick_local_logs``); on request Spark is measured with that as well. ``transformWithStateInPandas``, on request, would take hours to fill and
-minutes for a large epoch: it starts with an empty state and gets smaller epochs, both in its favour, and its
-own size of epoch is reported.
+Honesty. Only one query runs at a time. Durations are Spark's own (see ``rig``), all measured epochs count, no
+outliers are removed. Both get as many partitions as there are cores, unless told otherwise. The round medians
+are reported beside the figures. On a local disk, Sterna has Spark write its own logs in a way that Spark's
+guide does not mention (``session.quick_local_logs``); on request Spark is measured with that as well.
+``transformWithStateInPandas``, on request, would take hours to fill and minutes for a large epoch: it starts
+with an empty state and gets smaller epochs, both in its favour, and its own size of epoch is reported.
 """
 
 from __future__ import annotations

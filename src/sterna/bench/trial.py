@@ -1,13 +1,16 @@
 """One run of some migrations, one after the other, and their figures.
 
-``before`` is the quiet time; ``during`` the records that were due from shortly before the migration was asked for to its end, because those may have to wait for its
-first epoch. ``max_ratio`` is the largest latency of the one over that of the other, ``increase_ms`` their difference.
-The largest of many is larger than that of few, and a migration in small steps lasts minutes: ``equal_increase_ms`` is the same
-against a quiet time about as long as the migration, where there was one.
-``within_latency`` is the share of the migration's epochs that took no longer than ``limit_ms``, by the query's own account, which
-is what ``paced`` goes by: from the freeze to the last receipt; ``within_trigger`` is the same for the whole of Spark's trigger, publishing and logs included, against 1.25
-times the 99th percentile of that in the quiet time. Memory is what all Python workers hold together that no file backs (and what the JVM has resident): the highest sample
-while state moved, and before it the highest of as many samples in a row, on the average, because the highest of many is higher than that of few.
+``before`` is the quiet time; ``during`` the records that were due from shortly before the migration was asked
+for to its end, because those may have to wait for its first epoch. ``max_ratio`` is the largest latency of
+the one over that of the other, ``increase_ms`` their difference. The largest of many is larger than that of
+few, and a migration in small steps lasts minutes: ``equal_increase_ms`` is the same against a quiet time
+about as long as the migration, where there was one. ``within_latency`` is the share of the migration's epochs
+that took no longer than ``limit_ms``, by the query's own account, which is what ``paced`` goes by: from the
+freeze to the last receipt; ``within_trigger`` is the same for the whole of Spark's trigger, publishing and
+logs included, against 1.25 times the 99th percentile of that in the quiet time. Memory is what all Python
+workers hold together that no file backs (and what the JVM has resident): the highest sample while state
+moved, and before it the highest of as many samples in a row, on the average, because the highest of many is
+higher than that of few.
 """
 
 from __future__ import annotations
@@ -37,7 +40,10 @@ def trial(
     settings_folder: str,
     sample: float = 0.25,
 ) -> tuple[dict[str, dict[str, Any]], dict[str, Any]]:
-    """Runs the strategies, all different, one after the other; gives the figures of each, and what happened over time."""
+    """Runs the strategies, all different, one after the other.
+
+    Gives the figures of each, and what happened over time.
+    """
     legs = [Leg(strategy, course) for strategy in strategies]
     subject = place.subject()
     result = harness.run(

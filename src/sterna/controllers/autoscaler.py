@@ -1,8 +1,9 @@
 """The autoscaler: as many workers as the input needs, after DS2, by the load that is measured or by one that is predicted.
 
-In: a view. Out: a number of workers, or why not. It comes to rest: it acts by a load that is sure (``load``), a step that would undo the last one at the same load is not taken, a change of
-the load is followed by at most ``steps`` steps (``rest``), between two of them it lets the new number show what it can do (cool-down), and it goes down only to where there
-is room above (hysteresis). Pure.
+In: a view. Out: a number of workers, or why not. It comes to rest: it acts by a load that is sure (``load``),
+a step that would undo the last one at the same load is not taken, a change of the load is followed by at most
+``steps`` steps (``rest``), between two of them it lets the new number show what it can do (cool-down), and it
+goes down only to where there is room above (hysteresis). Pure.
 """
 
 from __future__ import annotations
@@ -119,7 +120,10 @@ class Autoscaler:
         return tuple(recent if len(recent) >= EPOCHS else quiet[-EPOCHS:])
 
     def _wanted(self, load: Load, found: list[Need], here: int) -> int:
-        """Up when the workers are busier than wanted, for certain; down when fewer of them would have room to spare, for certain."""
+        """Up when the workers are busier than wanted, for certain.
+
+        Down when fewer of them would have room to spare, for certain.
+        """
         need = sum(one.workers for one in found)
         up, down = self.utilisation * (1 + self.tolerance), self.utilisation * (1 - self.tolerance)
         # What is off by no more than this, and is followed down, is not followed up again.
@@ -194,8 +198,10 @@ def autoscaler(
         most: how many workers there may be; as many as Spark has cores, or fewer: more would take turns.
         least: how few.
         utilisation: which part of their time workers should be busy at most.
-        tolerance: it goes up when they are busier than this part above that, and down only if they would be less busy than this part below.
-        window: for how long a load must have been the same before it is followed down; up after half as long, if that is a few epochs. A noisy one is watched longer, until its mean is sure.
+        tolerance: it goes up when they are busier than this part above that, and down only if they would be
+            less busy than this part below.
+        window: for how long a load must have been the same before it is followed down; up after half as long,
+            if that is a few epochs. A noisy one is watched longer, until its mean is sure.
         cool_down: how long it waits after a migration, and after its own last word.
         pays_back: within how long a step must make up for the time that moving takes.
         catch_up: within how long rows that wait at the sources should be got through, where sources tell.

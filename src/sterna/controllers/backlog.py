@@ -1,4 +1,7 @@
-"""How many rows wait at the sources, by what Spark's progress tells of them: Kafka does, most others do not. Pure."""
+"""How many rows wait at the sources, by what Spark's progress tells of them: Kafka does, most others do not.
+
+Pure.
+"""
 
 from __future__ import annotations
 

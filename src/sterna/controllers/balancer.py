@@ -1,8 +1,9 @@
 """The balancer: about as many rows for every worker, where the load of bins drifts.
 
-In: a view. Out: a target of the bins that should change hands, or why not. It waits until a worker has clearly more than its share in several epochs in a row
-(hysteresis: it levels to less than what makes it act), lets a while pass after every move (cool-down), longer after one that did not bring what was promised, and does not move bytes that do not
-pay. Pure.
+In: a view. Out: a target of the bins that should change hands, or why not. It waits until a worker has
+clearly more than its share in several epochs in a row (hysteresis: it levels to less than what makes it act),
+lets a while pass after every move (cool-down), longer after one that did not bring what was promised, and
+does not move bytes that do not pay. Pure.
 """
 
 from __future__ import annotations
@@ -167,12 +168,15 @@ def balancer(
 
     Args:
         above: it acts when the fullest worker has more than so many times the mean.
-        tau: to what share above the mean a plan should level; less than ``above`` - 1, so that it does not act again at once. ``"least"``: as even as can be.
+        tau: to what share above the mean a plan should level; less than ``above`` - 1, so that it does not
+            act again at once. ``"least"``: as even as can be.
         epochs: in how many epochs in a row that must have been so.
-        cool_down: how long it waits after a migration of the operator, and after its own last word; twice as long for each plan in a row that did not bring what it had promised.
+        cool_down: how long it waits after a migration of the operator, and after its own last word; twice as
+            long for each plan in a row that did not bring what it had promised.
         pays_back: within how long the time that epochs gain must make up for the time that moving takes.
-        plan: what to move: a function of (assignment, sizes, loads, workers, tau) that returns something with an ``assignment``; by default the least
-            state, as ``sterna.planning.general`` finds it. If it raises ``InvalidInput`` there is no plan, and the history tells why.
+        plan: what to move: a function of (assignment, sizes, loads, workers, tau) that returns something with
+            an ``assignment``; by default the least state, as ``sterna.planning.general`` finds it. If it
+            raises ``InvalidInput`` there is no plan, and the history tells why.
         strategy: how to move; all at once by default.
         operator: the operator to balance; all of them by default, one at a time.
         name: what it is called in the history.

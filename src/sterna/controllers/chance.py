@@ -1,7 +1,10 @@
 """What bins are likely to get, by the few rows that they got: what chance has added is taken off. Pure.
 
-With thousands of bins a few epochs bring a handful of rows to each, and those that got most are mostly the lucky ones: a plan that moves them would move nothing. If rows came by chance alone, the counts of bins would vary by as much
-as their mean (Poisson). What they vary by beyond that is theirs. So each count is drawn towards the mean, by the part of its variance that chance explains. Heavy keys, which are counted exactly, are left out of this.
+With thousands of bins a few epochs bring a handful of rows to each, and those that got most are mostly the
+lucky ones: a plan that moves them would move nothing. If rows came by chance alone, the counts of bins would
+vary by as much as their mean (Poisson). What they vary by beyond that is theirs. So each count is drawn
+towards the mean, by the part of its variance that chance explains. Heavy keys, which are counted exactly, are
+left out of this.
 """
 
 from __future__ import annotations

@@ -1,12 +1,13 @@
 """How many workers sustain a rate of input, after DS2 (Kalavri et al., OSDI 2018). Pure.
 
-The *true rate* of an operator is how many rows a second one worker gets through while it works: rows divided by the time that it was busy, not by the time that
-passed. It tells what a worker could do, however little it has to do now, or however much waits for it. The *selectivity* is how many rows
-reach the operator for each row of the sources, measured over all operators before it. At a rate of input an operator keeps rate · selectivity / true rate
-workers busy.
+The *true rate* of an operator is how many rows a second one worker gets through while it works: rows divided
+by the time that it was busy, not by the time that passed. It tells what a worker could do, however little it
+has to do now, or however much waits for it. The *selectivity* is how many rows reach the operator for each
+row of the sources, measured over all operators before it. At a rate of input an operator keeps rate ·
+selectivity / true rate workers busy.
 
-DS2 gives each operator workers of its own. Here the operators of a query take turns on the same slots, one stage after the other, so what they need adds up,
-and all of them get as many workers as they need together.
+DS2 gives each operator workers of its own. Here the operators of a query take turns on the same slots, one
+stage after the other, so what they need adds up, and all of them get as many workers as they need together.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ class Need:
 
     Attributes:
         operator: its name.
-        true_rate: rows a second that one worker gets through while it works; ``None`` where it works without rows, as when windows close.
+        true_rate: rows a second that one worker gets through while it works; ``None`` where it works without
+            rows, as when windows close.
         selectivity: how many rows reach it for each row of the sources.
         workers: how many workers it keeps busy.
     """

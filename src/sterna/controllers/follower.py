@@ -1,6 +1,7 @@
 """The follower: as many workers as Spark has cores to run them, where executors come and go.
 
-In: a view that knows the cores. Out: a number of workers, once the number of cores has been the same for a while. Pure.
+In: a view that knows the cores. Out: a number of workers, once the number of cores has been the same for a
+while. Pure.
 """
 
 from __future__ import annotations

@@ -21,7 +21,8 @@ class Hot:
 
     Attributes:
         words: what it is, and what can be done about it.
-        facts: the ``bin``; the hash of the ``key`` that dominates it, if one does, and its ``share`` of all rows; how many ``bins`` would part it, where that helps.
+        facts: the ``bin``; the hash of the ``key`` that dominates it, if one does, and its ``share`` of all
+            rows; how many ``bins`` would part it, where that helps.
     """
 
     words: str

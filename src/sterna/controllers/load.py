@@ -1,8 +1,10 @@
 """How large the load of a query is, and how sure that is: a mean over all the epochs for which it has been the same, with a band that follows its noise. Pure.
 
-An input is never quite even. A short window follows a change at once, but takes every gust for one; a long one is calm, but late. So the window grows by itself: it
-reaches back to the last change of the load, that is to where the mean before and the mean after differ by more than the noise explains (the point at which they differ most, again and again, until none is left). The
-noise of an epoch is taken from how much it differs from the few before it, in the middle, which a change or two do not alter.
+An input is never quite even. A short window follows a change at once, but takes every gust for one; a long
+one is calm, but late. So the window grows by itself: it reaches back to the last change of the load, that is
+to where the mean before and the mean after differ by more than the noise explains (the point at which they
+differ most, again and again, until none is left). The noise of an epoch is taken from how much it differs
+from the few before it, in the middle, which a change or two do not alter.
 """
 
 from __future__ import annotations
@@ -95,7 +97,8 @@ def _noise(rates: Floats) -> float:
     apart = np.concatenate([_differences(rates, lag) for lag in LAGS])
     if len(rates) <= FEW:
         return float(apart.max(initial=0.0) / np.sqrt(2))
-    # What lies in the middle is 0.67 of a standard deviation, and known to 1.2 of its own, divided by the root of their number; differences of two vary by the root of two more.
+    # What lies in the middle is 0.67 of a standard deviation, and known to 1.2 of its own, divided by the
+    # root of their number; differences of two vary by the root of two more.
     unsure = 1 + 1.2 / np.sqrt(len(rates))
     return float(np.median(apart) / 0.6745 * unsure / np.sqrt(2)) if len(apart) else 0.0
 
@@ -113,13 +116,17 @@ def _apart(rate: float, seconds: float, other: float, lasted: float, noise: floa
 
 
 def _same(rows: Floats, seconds: Floats, noise: float) -> int:
-    """Of how many of the epochs, the newest first, the load has been the same; ``noise`` is that of one second."""
+    """Of how many of the epochs, the newest first, the load has been the same.
+
+    ``noise`` is that of one second.
+    """
     many = len(rows)
     while many > 1:
         came, took = np.cumsum(rows[:many]), np.cumsum(seconds[:many])
         old = took[-1] - took[:-1]
         after, before = came[:-1] / took[:-1], (came[-1] - came[:-1]) / old
-        # Where both parts are long, a difference counts for more: so it is greatest where the load has changed.
+        # Where both parts are long, a difference counts for more: so it is greatest where the load has
+        # changed.
         at = int(np.argmax(np.abs(after - before) * np.sqrt(took[:-1] * old)))
         if _apart(after[at], took[at], before[at], old[at], noise) <= CHANGED:
             break

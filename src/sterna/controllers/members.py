@@ -1,6 +1,7 @@
 """The controllers of a query, each with what it has said; and how that gets into the history.
 
-The same again is not written again, though its numbers may differ. A checkpoint that can't be written is not the controllers' business: the query itself will meet the same trouble and report it.
+The same again is not written again, though its numbers may differ. A checkpoint that can't be written is not
+the controllers' business: the query itself will meet the same trouble and report it.
 """
 
 from __future__ import annotations

@@ -37,7 +37,9 @@ class Failure:
 
 
 def failed(view: View, standing: Standing, epochs: int) -> Failure | None:
-    """Whether the last plan for an operator has failed, by the first epochs after it; ``None`` if not, or if that can't be told (yet).
+    """Whether the last plan for an operator has failed, by the first epochs after it.
+
+    ``None`` if not, or if that can't be told (yet).
 
     Args:
         view: the query, as the balancer sees it.

@@ -1,6 +1,7 @@
 """What the manifest of one epoch tells a controller: its rows, its duration, and what the workers of each operator did. Immutable.
 
-For each operator: how many rows reached each worker, how long it was busy with them, where in the hash space they were, and the heaviest keys.
+For each operator: how many rows reached each worker, how long it was busy with them, where in the hash space
+they were, and the heaviest keys.
 """
 
 from __future__ import annotations
@@ -38,7 +39,8 @@ class Worked:
 
         Args:
             bins: how many bins there are.
-            owners: the worker of each bin in that epoch, if that is known: it helps where bins are finer than what receipts tell.
+            owners: the worker of each bin in that epoch, if that is known: it helps where bins are finer than
+                what receipts tell.
         """
         cells = counted(self.heat, self.rows)
         if owners is not None and bins > cells.shape[1] and len(cells) == len(self.rows):

@@ -1,7 +1,8 @@
 """A number of workers for each time of the day.
 
-In: a view, of which only the time and the number of workers matter, and the price of moving where fewer are wanted. Out: a number of workers, once for each entry of
-the schedule: who rescales by hand in between is let be until the next one. Pure.
+In: a view, of which only the time and the number of workers matter, and the price of moving where fewer are
+wanted. Out: a number of workers, once for each entry of the schedule: who rescales by hand in between is let
+be until the next one. Pure.
 """
 
 from __future__ import annotations
@@ -78,7 +79,8 @@ def schedule(
     """A controller that follows a schedule.
 
     Args:
-        entries: for times of the day, such as ``{"07:30": 8, "20:00": 2}``, how many workers there should be from then on.
+        entries: for times of the day, such as ``{"07:30": 8, "20:00": 2}``, how many workers there should be
+            from then on.
         ahead: how long before its time an entry is followed; at least as long as moving takes.
         zone: the time zone of the times.
         cool_down: how long it waits before it asks again for what was refused.

@@ -1,7 +1,9 @@
 """Threads that ask the controllers, so that no epoch ever waits for one of them.
 
-One of them is told of every committed epoch and asks at once; while the query is idle it asks now and then, because time alone may be a reason to act. Another one watches it: if a controller does not answer for
-long, whether epochs come or not, it is given up and the others are asked by a new thread; the one that hangs does nothing more, whatever it answers.
+One of them is told of every committed epoch and asks at once; while the query is idle it asks now and then,
+because time alone may be a reason to act. Another one watches it: if a controller does not answer for long,
+whether epochs come or not, it is given up and the others are asked by a new thread; the one that hangs does
+nothing more, whatever it answers.
 """
 
 from __future__ import annotations

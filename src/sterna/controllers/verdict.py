@@ -1,7 +1,8 @@
 """What a controller says, and what it said before.
 
-A controller is a function of a ``View``. It returns ``None`` (nothing to say), a target, or a ``Verdict``: a target with its reasons, or the reason for
-staying. What it said before comes back to it in the view, as ``Said``: it needs no memory of its own, and a restart forgets nothing.
+A controller is a function of a ``View``. It returns ``None`` (nothing to say), a target, or a ``Verdict``: a
+target with its reasons, or the reason for staying. What it said before comes back to it in the view, as
+``Said``: it needs no memory of its own, and a restart forgets nothing.
 """
 
 from __future__ import annotations
@@ -99,7 +100,10 @@ class AdviceOnly:
 
 
 def advice_only(controller: Controller) -> AdviceOnly:
-    """The same controller in advice-only mode: what it would do is written to the history, and nothing moves. ``InvalidInput`` if it is no controller."""
+    """The same controller in advice-only mode: what it would do is written to the history, and nothing moves.
+
+    ``InvalidInput`` if it is no controller.
+    """
     if not is_controller(controller):
         raise InvalidInput(f"{controller!r} in advice_only is not a controller: a function of a view")
     return AdviceOnly(controller)

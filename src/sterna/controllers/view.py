@@ -1,7 +1,9 @@
 """What a controller sees of a query: the last epochs, the operators as they are now, and the time. Immutable.
 
-Everything comes from manifests (``sample``) and from the history, so that the driver and another process that reads the checkpoint see the same. The load of a worker is the rows that reached it, as
-counted. Where bins have moved since, it is worked out from the rows of the bins as if these had been where they are now: a move leaves no stale imbalance behind.
+Everything comes from manifests (``sample``) and from the history, so that the driver and another process that
+reads the checkpoint see the same. The load of a worker is the rows that reached it, as counted. Where bins
+have moved since, it is worked out from the rows of the bins as if these had been where they are now: a move
+leaves no stale imbalance behind.
 """
 
 from __future__ import annotations
@@ -74,7 +76,10 @@ class Standing:
         return total.scaled(1 / max(len(seen), 1))
 
     def loads(self, epochs: int) -> list[Floats]:
-        """For each of the last epochs the rows that each worker got; where bins have moved since, about how many it would have got as they are now."""
+        """For each of the last epochs the rows that each worker got.
+
+        Where bins have moved since, about how many it would have got as they are now.
+        """
         return [self._load(one) for one in self.last(epochs)]
 
     def _load(self, epoch: Worked) -> Floats:
@@ -161,10 +166,12 @@ class View:
         return tuple(one for one in self.samples if one.incarnation == self.samples[-1].incarnation)
 
     def rate(self, seconds: float, until: float = 0.0) -> float | None:
-        """How many rows a second came from the sources, in the ``seconds`` that end ``until`` seconds ago; ``None`` if no epoch was seen then.
+        """How many rows a second came from the sources, in the ``seconds`` that end ``until`` seconds ago.
 
-        The rows of an epoch are taken to have come, evenly, between the end of the one before and its own. The time in which the query was
-        stopped does not count.
+        ``None`` if no epoch was seen then.
+
+        The rows of an epoch are taken to have come, evenly, between the end of the one before and its own.
+        The time in which the query was stopped does not count.
         """
         end, begin = self.now - until, self.now - until - seconds
         samples = self.since_start

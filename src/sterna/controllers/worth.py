@@ -1,4 +1,7 @@
-"""Whether a move pays: the time that epochs gain by it, against the time that moving the bytes takes. Pure."""
+"""Whether a move pays: the time that epochs gain by it, against the time that moving the bytes takes.
+
+Pure.
+"""
 
 from __future__ import annotations
 

@@ -58,7 +58,10 @@ class Moves:
 
 
 def run(spark: SparkSession, setup: Setup, folder: str, watcher: Watcher) -> Moves:
-    """Fills the state, finds a rate, runs the phases and checks every count; the folder is one below that of the session's settings."""
+    """Fills the state, finds a rate, runs the phases and checks every count.
+
+    The folder is one below that of the session's settings.
+    """
     os.makedirs(folder, exist_ok=True)
     records, checkpoint = setup.records(), os.path.join(folder, "checkpoint")
     options: dict[str, Any] = {"workers": setup.workers, "bins": setup.bins, "share_host_state": False}
@@ -167,7 +170,8 @@ def _move(
 def _measure(setup: Setup, moves: list[Move], subject: SternaSubject, schedule: Schedule) -> dict[str, Any]:
     """The latencies of each migration's records, and of those before the first, while nothing moved.
 
-    Those of a migration are from the first record of its first epoch, which waited while state moved, to those due when its last was committed.
+    Those of a migration are from the first record of its first epoch, which waited while state moved, to
+    those due when its last was committed.
     """
     epochs = subject.epochs(lambda files: schedule.first + files * schedule.size)
     by_id = {epoch.id: epoch for epoch in epochs}

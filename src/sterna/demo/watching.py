@@ -1,7 +1,8 @@
 """Shows a run while it is under way, from a thread of its own: also while whoever runs it waits for something.
 
-Contract. ``Watcher`` reads what others write (the reports of a run, the last manifest of a query) and changes nothing. What it calls the latency now is how long
-the oldest record has waited that is not acknowledged yet, or had to wait in the last epoch, whichever is longer; so an outage grows before one's eyes.
+Contract. ``Watcher`` reads what others write (the reports of a run, the last manifest of a query) and changes
+nothing. What it calls the latency now is how long the oldest record has waited that is not acknowledged yet,
+or had to wait in the last epoch, whichever is longer; so an outage grows before one's eyes.
 """
 
 from __future__ import annotations

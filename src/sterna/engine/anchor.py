@@ -1,6 +1,7 @@
 """The anchor: a tiny DataFrame with one row and one partition a slot, cached on the executors.
 
-A slot's key is chosen so that Spark's hash partitioning sends it to a partition of its own. Once an anchor is made, it is asked where each slot landed.
+A slot's key is chosen so that Spark's hash partitioning sends it to a partition of its own. Once an anchor is
+made, it is asked where each slot landed.
 """
 
 from __future__ import annotations
@@ -68,7 +69,8 @@ class Anchor:
             .select("slot")
         )
         base = marked.repartition(count, "slot").mapInArrow(_spread, "slot int")
-        # mapInArrow forgets how its input was partitioned; a join needs to know, so say it again (each row stays where it is).
+        # mapInArrow forgets how its input was partitioned; a join needs to know, so say it again (each row
+        # stays where it is).
         self.frame = base.repartition(count, "slot").persist()
         self.slots = [
             Slot(row["slot"], row["executor"])

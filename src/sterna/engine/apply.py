@@ -1,10 +1,10 @@
 """Apply (S): one worker's epoch.
 
-In: the messages of a slot. Installs arriving state, calls the operator once with the rows in their order (``inbox``), writes one new run, compacts a bounded
-amount, and hands outputs to the next operators or to the sink.
-Out: messages for the operators that follow, and a receipt, which is emitted only after everything it names is durable.
-State at t is a pure function of state at t-1 and the input of t, and no file is ever changed: a second attempt is harmless.
-Messages for other operators pass through untouched.
+In: the messages of a slot. Installs arriving state, calls the operator once with the rows in their order
+(``inbox``), writes one new run, compacts a bounded amount, and hands outputs to the next operators or to the
+sink. Out: messages for the operators that follow, and a receipt, which is emitted only after everything it
+names is durable. State at t is a pure function of state at t-1 and the input of t, and no file is ever
+changed: a second attempt is harmless. Messages for other operators pass through untouched.
 """
 
 from __future__ import annotations
@@ -90,7 +90,10 @@ class Applying:
 def apply(
     flow: Dataflow, task: Applying, cache: RunCache, incoming: Iterable[Message], later: Later | None = None
 ) -> Iterator[Message]:
-    """One slot's epoch; see the module's docstring. Runs are merged in it, or ``later``, where that is possible."""
+    """One slot's epoch; see the module's docstring.
+
+    Runs are merged in it, or ``later``, where that is possible.
+    """
     operator = flow.operators[task.operator]
     inbox = Inbox(operator)
     for message in incoming:
@@ -191,7 +194,8 @@ class _Apply:
         refs = self._relieved(spec.name, self._given(spec.name))
         whole = self.inbox.state(number)
         if whole is not None:
-            # Nothing else is where it goes, so it may lie as deep as anything here: what has moved is not merged again from the top.
+            # Nothing else is where it goes, so it may lie as deep as anything here: what has moved is not
+            # merged again from the top.
             deepest_level = max((ref.level for ref in refs), default=0)
             level = max(deepest_level, math.ceil(math.log(max(1, whole.num_rows / 50_000), 6)))
             installed = self.cache.write_split(

@@ -1,4 +1,7 @@
-"""Whether a checkpoint belongs to this dataflow and this version of its format; a new one is made to belong to it."""
+"""Whether a checkpoint belongs to this dataflow and this version of its format.
+
+A new one is made to belong to it.
+"""
 
 from __future__ import annotations
 

@@ -133,7 +133,8 @@ def events_of(
     """What happened to control entries and to the configurations in an epoch."""
     events = list(decision.events)
     ended = {one.name: one for one in manifest.migrations if one.ended and one.ended[0] == decision.epoch}
-    # The last record of a migration replaces the one at its end: by then it is known what epochs take after it.
+    # The last record of a migration replaces the one at its end: by then it is known what epochs take after
+    # it.
     ended |= {
         one.name: committed(one, 0, manifest.facts["ms"], decision.epoch, manifest.facts["time"])
         for one in decision.migrations

@@ -1,12 +1,14 @@
 """Freeze and commit: what the driver decides before an epoch and concludes after it. Knows nothing of Spark.
 
-With last manifest *m*: epoch *m+1* runs, *m* is acknowledged again (its sink is called only if *m* was prepared but not committed),
-anything else is refused, because running it would lose or double data.
+With last manifest *m*: epoch *m+1* runs, *m* is acknowledged again (its sink is called only if *m* was
+prepared but not committed), anything else is refused, because running it would lose or double data.
 
-``freeze(t)`` reads the control stream, fixes every configuration and the watermark, and writes that down before it returns; a replay gets the same
-decision. ``commit(t)`` takes the receipts: exactly one for each expected (operator, worker), all of them in agreement about what the
-operators before them produced; then the manifest is made durable (prepared), the sink publishes, and the epoch is marked committed. A failure before *prepared* leaves the
-state at t-1; one after it leaves an epoch whose publication is repeated at the next start.
+``freeze(t)`` reads the control stream, fixes every configuration and the watermark, and writes that down
+before it returns; a replay gets the same decision. ``commit(t)`` takes the receipts: exactly one for each
+expected (operator, worker), all of them in agreement about what the operators before them produced; then the
+manifest is made durable (prepared), the sink publishes, and the epoch is marked committed. A failure before
+*prepared* leaves the state at t-1; one after it leaves an epoch whose publication is repeated at the next
+start.
 """
 
 from __future__ import annotations
@@ -49,11 +51,13 @@ class Options:
     Attributes:
         bins: number of bins at the very first start.
         workers: number of workers at the very first start.
-        watermark_delay: how far the watermark stays behind the newest event time, in microseconds; ``None``: no watermark.
+        watermark_delay: how far the watermark stays behind the newest event time, in microseconds; ``None``:
+            no watermark.
         idle_timeout: after so many seconds without rows an edge no longer holds the watermark back.
         share_host_state: whether workers on one host hand state over by reference.
         retain: for how many epochs back state is kept readable.
-        fsync: whether local files are forced to disk, which a loss of power needs and the death of a process does not.
+        fsync: whether local files are forced to disk, which a loss of power needs and the death of a process
+            does not.
     """
 
     bins: int = 4096
@@ -130,7 +134,10 @@ class Coordinator:
         return max(self.flow.depth(i) for i in range(len(self.flow.operators)))
 
     def begin(self, epoch: int) -> bool:
-        """Whether ``epoch`` is to be run; if it was prepared already, its publication is completed and it is not."""
+        """Whether ``epoch`` is to be run.
+
+        If it was prepared already, its publication is completed and it is not.
+        """
         if epoch == self.last.epoch or (epoch == self.last.epoch + 1 and not self.committed):
             if not self.committed:
                 self._publish(self.last)
@@ -235,7 +242,10 @@ class Coordinator:
     # Plan
 
     def plan(self, decision: Decision, same_host: Callable[[str, int, int], bool]) -> list[OperatorPlan]:
-        """What each operator's workers start with; ``same_host(operator, source, target)`` tells where state may be linked."""
+        """What each operator's workers start with.
+
+        ``same_host(operator, source, target)`` tells where state may be linked.
+        """
         plans = []
         for index, operator in enumerate(self.flow.operators):
 
@@ -272,7 +282,8 @@ class Coordinator:
         kept = check_receipts(self.flow, decision, receipts)
         self.incarnation.check()
         manifest = self._conclude(decision, plans, kept, took)
-        # Before the manifest: after it, a crash would lose the events. Before it, a replay writes the same ones again.
+        # Before the manifest: after it, a crash would lose the events. Before it, a replay writes the same
+        # ones again.
         events = events_of(self.flow, decision, plans, manifest, self.last.configurations)
         if events:
             self.history.record(decision.epoch, events)
@@ -324,7 +335,8 @@ class Coordinator:
             last, frozen = self.last, self.frozen
         if "event" in entry.when and not self.timed:
             raise UpdateRefused(NO_EVENT_TIME)
-        # Without the lock: a strategy of the user's own takes as long as it takes, and the freeze checks again.
+        # Without the lock: a strategy of the user's own takes as long as it takes, and the freeze checks
+        # again.
         waiting = asking.waiting(self.control, last)
         if entry.target is not None:
             entry = asking.check_migration(

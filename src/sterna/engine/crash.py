@@ -1,9 +1,10 @@
 """Named places at which a test may end the process or raise, to see that nothing is lost.
 
-``crash_point(name)`` does nothing unless a hook is set (by the in-process twin), or the environment variable ``STERNA_CRASH`` names
-this point, as ``name`` or ``name@epoch``: then the process kills itself, as ``kill -9`` would. If ``STERNA_CRASH_ONCE`` names a file, the
-first process that gets there makes it and dies, and all others live: executors inherit the driver's environment, and a task that is tried again
-must not meet the same end.
+``crash_point(name)`` does nothing unless a hook is set (by the in-process twin), or the environment variable
+``STERNA_CRASH`` names this point, as ``name`` or ``name@epoch``: then the process kills itself, as ``kill
+-9`` would. If ``STERNA_CRASH_ONCE`` names a file, the first process that gets there makes it and dies, and
+all others live: executors inherit the driver's environment, and a task that is tried again must not meet the
+same end.
 """
 
 from __future__ import annotations

@@ -1,8 +1,10 @@
 """Keeping slots off executors that are to go.
 
-Spark's public interface has no way to say where a task must not run, but it never runs two tasks on one core: while the cores of an executor are held by tasks that
-do nothing, whatever else is started runs elsewhere. That is how the slots of a new anchor are kept off an executor; once they are cached, they
-stay where they are. Before that, the bins of the workers that sit there move to the others. Which executor an executor is, is told by its host and process; a host alone stands for all of its executors.
+Spark's public interface has no way to say where a task must not run, but it never runs two tasks on one core:
+while the cores of an executor are held by tasks that do nothing, whatever else is started runs elsewhere.
+That is how the slots of a new anchor are kept off an executor; once they are cached, they stay where they
+are. Before that, the bins of the workers that sit there move to the others. Which executor an executor is, is
+told by its host and process; a host alone stands for all of its executors.
 """
 
 from __future__ import annotations

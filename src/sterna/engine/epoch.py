@@ -1,7 +1,7 @@
 """One epoch from start to end, with the exchange and the processes left to a runner.
 
-``run_epoch`` is the order of things: freeze, build the tasks, let the runner run them (Spark, or the in-process twin), commit. A runner gets ``Tasks``
-and returns the receipts.
+``run_epoch`` is the order of things: freeze, build the tasks, let the runner run them (Spark, or the
+in-process twin), commit. A runner gets ``Tasks`` and returns the receipts.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ Seats = tuple[tuple[int, ...], ...]
 class Tasks:
     """The tasks of one epoch: routing for all sources; for each operator its extractions and its apply.
 
-    ``sink`` is set where a DataFrame function stands before the sink: its rows are written by tasks of their own.
+    ``sink`` is set where a DataFrame function stands before the sink: its rows are written by tasks of their
+    own.
     """
 
     epoch: int

@@ -1,7 +1,8 @@
 """Extract: reads the slices of moving bins at their old worker and sends them to the new one.
 
-In: an ``Extraction``. Out: messages with the merged live state of each moving range, in pieces of bounded size, so that memory does not grow
-with the state. Reading a damaged or missing file raises ``StateError`` and fails the epoch; nothing has changed by then.
+In: an ``Extraction``. Out: messages with the merged live state of each moving range, in pieces of bounded
+size, so that memory does not grow with the state. Reading a damaged or missing file raises ``StateError`` and
+fails the epoch; nothing has changed by then.
 """
 
 from __future__ import annotations

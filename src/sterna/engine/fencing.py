@@ -1,8 +1,9 @@
 """Incarnations: one start of a query, and how a later one fences an earlier one off.
 
-On a local filesystem an operating-system lock on ``driver.lock`` keeps a second driver out while the first is alive, and goes away with it.
-Everywhere, each start takes the next incarnation number, a file under ``incarnations/``; before an epoch is prepared or committed
-the driver looks for a greater one, and yields if there is.
+On a local filesystem an operating-system lock on ``driver.lock`` keeps a second driver out while the first is
+alive, and goes away with it. Everywhere, each start takes the next incarnation number, a file under
+``incarnations/``; before an epoch is prepared or committed the driver looks for a greater one, and yields if
+there is.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What the event-time frontier means for each operator: which rows have expired, and whether time alone is a reason for an epoch.
 
-Pure. ``marks`` is the watermark of an epoch, the one before, and so on, as many as the dataflow is deep: an operator with *d* operators before it
-sees the watermark of *d* epochs ago.
+Pure. ``marks`` is the watermark of an epoch, the one before, and so on, as many as the dataflow is deep: an
+operator with *d* operators before it sees the watermark of *d* epochs ago.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ def frontier(flow: Dataflow, index: int, marks: Marks) -> int | None:
 def horizons(flow: Dataflow, index: int, handed: Marks) -> dict[str, int | None]:
     """For each table of an operator the event time before which its rows have expired.
 
-    Rows expire by the watermarks up to which notifications have been handed back (``handed``), so that one that is due now still finds the rows that were there at its time,
-    however far the watermark has jumped.
+    Rows expire by the watermarks up to which notifications have been handed back (``handed``), so that one
+    that is due now still finds the rows that were there at its time, however far the watermark has jumped.
     """
     operator, done = flow.operators[index], frontier(flow, index, handed)
     out: dict[str, int | None] = {}

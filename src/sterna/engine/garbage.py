@@ -1,7 +1,8 @@
 """Garbage collection: removes files that no retained manifest names, and only those.
 
-A file goes when the last manifest that names it is no longer retained. Files that no manifest ever named (attempts that failed) are swept now
-and then: only files of epochs older than the oldest retained manifest and of this or an earlier incarnation.
+A file goes when the last manifest that names it is no longer retained. Files that no manifest ever named
+(attempts that failed) are swept now and then: only files of epochs older than the oldest retained manifest
+and of this or an earlier incarnation.
 """
 
 from __future__ import annotations
@@ -39,7 +40,8 @@ class Collector:
                 self._note(manifests.read(epoch))
                 self._oldest = min(self._oldest, epoch)
             except StateError:
-                # A damaged old manifest names files we can't know; they stay until a sweep finds them unnamed.
+                # A damaged old manifest names files we can't know; they stay until a sweep finds them
+                # unnamed.
                 continue
 
     def _note(self, manifest: Manifest) -> None:

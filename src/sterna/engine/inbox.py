@@ -1,7 +1,8 @@
 """What reaches a worker in an epoch, and the order in which it is seen.
 
-Messages arrive in any order. Rows are seen in the order (time, source partition, sequence), or (time, key at the operator they come from, sequence);
-state that was sent in the order of its hashes. So a second attempt, or another placement, sees the same.
+Messages arrive in any order. Rows are seen in the order (time, source partition, sequence), or (time, key at
+the operator they come from, sequence); state that was sent in the order of its hashes. So a second attempt,
+or another placement, sees the same.
 """
 
 from __future__ import annotations

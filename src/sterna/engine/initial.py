@@ -24,7 +24,10 @@ from sterna.state.refs import from_changes
 def load_initial_state(
     coordinator: Coordinator, spark: Any, local: str | None, frames: dict[str, Any]
 ) -> None:
-    """Loads the state of each named operator; the manifest before epoch 0 refers to it once all of it is durable."""
+    """Loads the state of each named operator.
+
+    The manifest before epoch 0 refers to it once all of it is durable.
+    """
     state = {}
     for name, given in frames.items():
         operator = coordinator.flow.operators[coordinator.flow.index(name)]
@@ -91,5 +94,6 @@ def _widens(found: DataType, wanted: DataType) -> bool:
         return order.index(found.simpleString()) <= order.index(wanted.simpleString())
     if isinstance(wanted, DoubleType):
         return isinstance(found, FloatType) or found.simpleString() in ("tinyint", "smallint", "int")
-    # Strings, binaries and timestamps differ in how they are written down, not in what they are; nested types only in whether nulls may be in them.
+    # Strings, binaries and timestamps differ in how they are written down, not in what they are; nested types
+    # only in whether nulls may be in them.
     return found.simpleString() == wanted.simpleString()

@@ -1,8 +1,9 @@
 """What goes through the exchange: a few rows (slot, body), each body a small header and its content.
 
-A message is (kind, operator, number, source, sequence, content): ``slot`` is the partition it is for, ``operator`` the operator that reads it. The content of
-rows and state is one serialised Arrow batch without its schema, which both sides know. Receipts and marks are JSON. The row has just
-two columns because every column costs PySpark several calls into the JVM when the plan is built, in every epoch.
+A message is (kind, operator, number, source, sequence, content): ``slot`` is the partition it is for,
+``operator`` the operator that reads it. The content of rows and state is one serialised Arrow batch without
+its schema, which both sides know. Receipts and marks are JSON. The row has just two columns because every
+column costs PySpark several calls into the JVM when the plan is built, in every epoch.
 """
 
 from __future__ import annotations

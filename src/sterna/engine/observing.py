@@ -1,7 +1,8 @@
 """What the driver has seen of the last epochs, and the strategies that decide by it.
 
-Held in memory: after a restart the durations of the retained epochs are read again, and heat is learnt anew. A strategy is drawn from where it
-was left; if a decision was replayed rather than made, it begins again from the configuration that the replay led to.
+Held in memory: after a restart the durations of the retained epochs are read again, and heat is learnt anew.
+A strategy is drawn from where it was left; if a decision was replayed rather than made, it begins again from
+the configuration that the replay led to.
 """
 
 from __future__ import annotations

@@ -1,10 +1,13 @@
 """Where workers sit: slots pinned to executors where there are several, anywhere where there is one.
 
-The exchange of an epoch is a join with the anchor: Spark runs a task where its cached partition is, so the tasks of a slot keep running on one executor. When the number of slots changes, a new anchor is made, and asked where each slot
-landed; every worker gets a seat on the executor that it had, where there is one.
+The exchange of an epoch is a join with the anchor: Spark runs a task where its cached partition is, so the
+tasks of a slot keep running on one executor. When the number of slots changes, a new anchor is made, and
+asked where each slot landed; every worker gets a seat on the executor that it had, where there is one.
 
-Executors come and go. A new anchor is also made when workers have run elsewhere than in their seats for some epochs, when an executor without a slot has run tasks while others have
-several slots, and without the slots of an executor that is drained. Placement is a hint: if an executor is lost, Spark caches the slot elsewhere, and correctness never depends on any of this.
+Executors come and go. A new anchor is also made when workers have run elsewhere than in their seats for some
+epochs, when an executor without a slot has run tasks while others have several slots, and without the slots
+of an executor that is drained. Placement is a hint: if an executor is lost, Spark caches the slot elsewhere,
+and correctness never depends on any of this.
 """
 
 from __future__ import annotations
@@ -161,7 +164,10 @@ class Placer:
         }
 
     def to_be_emptied(self, executor: str) -> dict[str, list[int]]:
-        """For each operator the workers that sit on an executor, or on any of a host; ``InvalidInput`` if it can't be emptied."""
+        """For each operator the workers that sit on an executor, or on any of a host.
+
+        ``InvalidInput`` if it can't be emptied.
+        """
         if self.pinned is None:
             raise InvalidInput(
                 f"{executor!r} can't be drained: with one executor, there is no other to go to"

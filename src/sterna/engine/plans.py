@@ -1,7 +1,8 @@
 """What each worker starts an epoch with, and what has to travel first: from the state at t-1 and the configurations at t-1 and t.
 
-Pure. A move is *linked* where the new worker can open the old worker's files (same host, or the old worker is gone and the checkpoint
-has them): the references change hands. Otherwise it is *shipped*: the old worker's task reads the slices and sends them through the exchange.
+Pure. A move is *linked* where the new worker can open the old worker's files (same host, or the old worker is
+gone and the checkpoint has them): the references change hands. Otherwise it is *shipped*: the old worker's
+task reads the slices and sends them through the exchange.
 """
 
 from __future__ import annotations
@@ -130,8 +131,8 @@ def plan_operator(
 def _gaps(leaving: Sequence[Range], staying: Sequence[Range]) -> list[Range]:
     """What leaves, each range as far as those that stay.
 
-    Nothing of the worker's lies in between, but references may span it: dropping no more than a bin would leave one more piece of each of them for every
-    bin that leaves.
+    Nothing of the worker's lies in between, but references may span it: dropping no more than a bin would
+    leave one more piece of each of them for every bin that leaves.
 
     >>> _gaps([(10, 20), (30, 40)], [(0, 5), (25, 30), (60, 70)])
     [(5, 25), (30, 60)]

@@ -1,8 +1,9 @@
 """What happens inside a Python worker process before a task runs, and what it keeps between tasks.
 
-Spark's worker daemon calls ``gc.collect()`` after every task; with pyarrow and pyspark loaded that visits some hundred thousand objects and takes
-30 to 50 ms, in which the process can't start the next task. ``settle`` moves all that is loaded into the permanent generation, which
-makes those collections cheap. It does so again at the second, fourth, eighth … task, because PySpark loads more after the first.
+Spark's worker daemon calls ``gc.collect()`` after every task; with pyarrow and pyspark loaded that visits
+some hundred thousand objects and takes 30 to 50 ms, in which the process can't start the next task.
+``settle`` moves all that is loaded into the permanent generation, which makes those collections cheap. It
+does so again at the second, fourth, eighth … task, because PySpark loads more after the first.
 """
 
 from __future__ import annotations

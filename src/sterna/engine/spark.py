@@ -308,8 +308,8 @@ def _native(function: str, column: str) -> Column:
 def collected(frame: DataFrame) -> list[Row]:
     """The rows of a job; it is run again where Spark gives up because an executor was lost.
 
-    When a stage has to be run again after the next one has begun, Spark fails the job, for all it knows the rows may be others this time. Ours
-    are the same, whichever attempt they come from.
+    When a stage has to be run again after the next one has begun, Spark fails the job, for all it knows the
+    rows may be others this time. Ours are the same, whichever attempt they come from.
     """
     for _ in range(JOB_ATTEMPTS - 1):
         try:

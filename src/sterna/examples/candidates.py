@@ -1,6 +1,7 @@
 """Patterns: sets of items, written as the items in their order with spaces between them.
 
-``Candidates`` makes all patterns of transactions, in the router. ``parts_of`` makes the patterns that lack one item of a pattern.
+``Candidates`` makes all patterns of transactions, in the router. ``parts_of`` makes the patterns that lack
+one item of a pattern.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ from sterna.operators.base import contiguous, microseconds
 class Candidates:
     """How many transactions contain each pattern, in each pane of event time: a function for ``Stream.map``.
 
-    A transaction of m items contains as many patterns as there are ways to choose one to ``longest`` of m. Rows without items, or without a time, contain none.
+    A transaction of m items contains as many patterns as there are ways to choose one to ``longest`` of m.
+    Rows without items, or without a time, contain none.
 
     Attributes:
         items: the column with a transaction's items; see ``items.items_of``.
@@ -67,7 +69,9 @@ def distinct_items(row: Ints, item: pa.Array) -> tuple[Ints, pa.Array]:
 
 
 def subsets(row: Ints, item: pa.Array, longest: int) -> tuple[Ints, pa.Array]:
-    """All patterns of one to ``longest`` items of a row: for each its row, and itself. The items are as ``distinct_items`` gives them.
+    """All patterns of one to ``longest`` items of a row: for each its row, and itself.
+
+    The items are as ``distinct_items`` gives them.
 
     Example:
         >>> row, pattern = subsets(np.array([0, 0, 0, 1]), pa.array(["a", "b", "c", "a"]), 2)
@@ -88,7 +92,9 @@ def subsets(row: Ints, item: pa.Array, longest: int) -> tuple[Ints, pa.Array]:
 
 
 def parts_of(patterns: pa.Array) -> tuple[Ints, pa.Array]:
-    """The patterns with one item less: for each the number of the pattern that it is a part of, and itself. A single item has none.
+    """The patterns with one item less: for each the number of the pattern that it is a part of, and itself.
+
+    A single item has none.
 
     Example:
         >>> whole, part = parts_of(pa.array(["a b c", "a", "b c"]))

@@ -35,8 +35,9 @@ def read(texts: DataFrame | Stream, column: str) -> Stream:
 def items_of(column: pa.Array | pa.ChunkedArray) -> tuple[Ints, pa.Array]:
     """The items of each row: for each the number of its row, and the item, in the order in which they stand there.
 
-    The items of a text are its words: what white space (ASCII's) parts, in small letters, without punctuation around it. Those of an array are taken as they are, but a space inside
-    one counts as ``_``: no item has a space in it. Nulls and empty items are left out.
+    The items of a text are its words: what white space (ASCII's) parts, in small letters, without punctuation
+    around it. Those of an array are taken as they are, but a space inside one counts as ``_``: no item has a
+    space in it. Nulls and empty items are left out.
 
     Example:
         >>> row, item = items_of(pa.array(["Terns migrate, far.", None, "(far)"]))
@@ -47,7 +48,8 @@ def items_of(column: pa.Array | pa.ChunkedArray) -> tuple[Ints, pa.Array]:
     if pa.types.is_list(values.type):
         item = pc.replace_substring(pc.list_flatten(values), SPACE, "_")
     else:
-        # utf8_split_whitespace overlooks white space at the end of some texts with letters beyond ASCII, not every time the same: seen in pyarrow 19 and 26.
+        # utf8_split_whitespace overlooks white space at the end of some texts with letters beyond ASCII, not
+        # every time the same: seen in pyarrow 19 and 26.
         values = pc.ascii_split_whitespace(pc.utf8_lower(values))
         item = pc.utf8_trim(pc.list_flatten(values), PUNCTUATION)
     there = pc.fill_null(pc.greater(pc.binary_length(item), 0), False)

@@ -1,22 +1,28 @@
 """The maximal frequent patterns of a sliding window.
 
-A transaction is a set of items at an event time; a pattern is a set of up to ``longest`` items. The windows are [e - window, e), for every multiple e of ``slide``. A pattern is *frequent* at e if at
-least ``support`` transactions of that window contain it, and *maximal* at e if it is frequent and no other pattern that contains it is. What comes out is every e at which a pattern becomes maximal
-or ceases to be.
+A transaction is a set of items at an event time; a pattern is a set of up to ``longest`` items. The windows
+are [e - window, e), for every multiple e of ``slide``. A pattern is *frequent* at e if at least ``support``
+transactions of that window contain it, and *maximal* at e if it is frequent and no other pattern that
+contains it is. What comes out is every e at which a pattern becomes maximal or ceases to be.
 
     transactions ─▶ candidates ─▶ frequent ─▶ maximal ─▶ (pattern, time, maximal)
                     (router)      by pattern   by pattern
 
-**Counting.** The candidates are all patterns of every transaction, counted in panes, each as long as a window slides. ``Frequent`` keeps the count of each pattern: that of a pane is added when the pane has
-ended, and taken off when it has left the window. The notificator hands it back for both, so what waits moves with its bin.
+**Counting.** The candidates are all patterns of every transaction, counted in panes, each as long as a window
+slides. ``Frequent`` keeps the count of each pattern: that of a pane is added when the pane has ended, and
+taken off when it has left the window. The notificator hands it back for both, so what waits moves with its
+bin.
 
-**Feedback.** A pattern that becomes frequent, or ceases to be, tells the patterns with one item less that one more, or one less, of those above them is frequent. That is enough: if a pattern is contained in
-a frequent one, all between the two are frequent. The paper's detector sends this to itself in a loop; here a second operator with the same key receives it: ``maximal`` hears from each pattern whether it
-is frequent, and from those above it how many of them are. An epoch has no cycles, and none is needed: whether a pattern is frequent depends on counts alone and never on what is told back, so
-nothing that is told makes anybody tell more.
+**Feedback.** A pattern that becomes frequent, or ceases to be, tells the patterns with one item less that one
+more, or one less, of those above them is frequent. That is enough: if a pattern is contained in a frequent
+one, all between the two are frequent. The paper's detector sends this to itself in a loop; here a second
+operator with the same key receives it: ``maximal`` hears from each pattern whether it is frequent, and from
+those above it how many of them are. An epoch has no cycles, and none is needed: whether a pattern is frequent
+depends on counts alone and never on what is told back, so nothing that is told makes anybody tell more.
 
-All that there is to tell about the end of a window is told in one epoch, the one whose watermark passes it, and an operator sees in the same epoch what those before it put out. So ``maximal`` need not wait,
-and a pattern that is subsumed at the moment at which it becomes frequent never comes out.
+All that there is to tell about the end of a window is told in one epoch, the one whose watermark passes it,
+and an operator sees in the same epoch what those before it put out. So ``maximal`` need not wait, and a
+pattern that is subsumed at the moment at which it becomes frequent never comes out.
 """
 
 from __future__ import annotations
@@ -57,8 +63,8 @@ def maximal_patterns(
 ) -> Stream:
     """(pattern, time, maximal): at the end of a window a pattern became maximal (true), or ceased to be (false).
 
-    The operators are called ``frequent`` and ``maximal``. Windows end as the watermark passes, so the query needs a ``watermark_delay``. A query that goes on from a checkpoint must be
-    asked for the same as before.
+    The operators are called ``frequent`` and ``maximal``. Windows end as the watermark passes, so the query
+    needs a ``watermark_delay``. A query that goes on from a checkpoint must be asked for the same as before.
 
     Args:
         transactions: a streaming DataFrame or a stream.
@@ -120,7 +126,10 @@ class Frequent:
         )
 
     def _passed(self, later: Later) -> pa.Table:
-        """(pattern, time, n): by how much counts change at the window ends that have passed; what enters is to be handed back when it leaves."""
+        """(pattern, time, n): by how much counts change at the window ends that have passed.
+
+        What enters is to be handed back when it leaves.
+        """
         due = later.due.select(["pattern", "at", "n"]).rename_columns(["pattern", "time", "n"])
         entering = due.filter(pc.greater(due.column("n"), 0))
         whole = entering.group_by(["pattern", "time"], use_threads=False).aggregate([("n", "sum")])

@@ -32,11 +32,14 @@ class Sums:
 
 
 def add(table: Handle, changes: pa.Table, names: Sequence[str]) -> Sums:
-    """Adds to the sums that a value table keeps by pattern; a pattern whose sums have all become zero is forgotten.
+    """Adds to the sums that a value table keeps by pattern.
+
+    A pattern whose sums have all become zero is forgotten.
 
     Args:
         table: the state, with a column for each sum.
-        changes: (pattern, time, what is added to each sum), one row or more, in any order; no time may lie before one of an earlier call.
+        changes: (pattern, time, what is added to each sum), one row or more, in any order; no time may lie
+            before one of an earlier call.
         names: the sums.
     """
     encoded = contiguous(changes.column("pattern")).dictionary_encode()
@@ -61,7 +64,10 @@ def add(table: Handle, changes: pa.Table, names: Sequence[str]) -> Sums:
 
 
 def _keep(table: Handle, keys: pa.Table, sums: dict[str, Ints], found: pa.ChunkedArray) -> None:
-    """Puts sums into the state, in the order of ``keys``; what is zero, and was ``found`` there, is deleted."""
+    """Puts sums into the state, in the order of ``keys``.
+
+    What is zero, and was ``found`` there, is deleted.
+    """
     some = pa.array(np.any([value != 0 for value in sums.values()], axis=0))
     for name, value in sums.items():
         keys = keys.append_column(name, pa.array(value))

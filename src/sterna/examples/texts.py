@@ -1,6 +1,7 @@
 """Texts of made-up words, drawn by Zipf's law: each a function of its number and a seed.
 
-Nothing is remembered between calls: any text can be made again, in any process, in any order, and is the same. A draw is a hash of (number of the text, place in it, seed).
+Nothing is remembered between calls: any text can be made again, in any process, in any order, and is the
+same. A draw is a hash of (number of the text, place in it, seed).
 """
 
 from __future__ import annotations
@@ -42,7 +43,8 @@ class Shape:
         exponent: the word of rank r comes as often as 1 / r to this power; 0 for all alike.
         least: how many words a text has at least.
         most: how many words a text has at most.
-        drift: after so many texts the first word of all becomes the last, and every other one moves up a rank; 0 for never.
+        drift: after so many texts the first word of all becomes the last, and every other one moves up a
+            rank; 0 for never.
     """
 
     rate: float = 1_000.0
@@ -81,7 +83,8 @@ def texts(numbers: DataFrame, shape: Shape | None = None, *, number: str = "valu
     """
     shaped = shape or Shape()
     passed = (numbers[number] * F.lit(1e6) / F.lit(shaped.rate)).cast("long")
-    # The time is there before the text, so that late rows are known by it, and not by what a later function makes of it.
+    # The time is there before the text, so that late rows are known by it, and not by what a later function
+    # makes of it.
     timed = numbers.select(
         numbers[number].cast("long").alias("number"),
         F.timestamp_micros(F.lit(shaped.base) + passed).alias("time"),

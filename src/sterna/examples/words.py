@@ -1,6 +1,7 @@
 """How often has each word come so far?
 
-Words are parted in the router, on Arrow: Spark hands on a row a text, and not a row a word. Where words repeat, the router also adds them up before they are sent.
+Words are parted in the router, on Arrow: Spark hands on a row a text, and not a row a word. Where words
+repeat, the router also adds them up before they are sent.
 """
 
 from __future__ import annotations

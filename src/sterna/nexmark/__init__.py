@@ -1,7 +1,7 @@
 """NEXMark: the auction benchmark's generator as a Spark streaming source, and its queries on Sterna's surface.
 
-Importing it makes ``spark.readStream.format("nexmark")`` known to the active session, if there is one, and to those that ``sterna.session`` makes later; ``register``
-does so for any other.
+Importing it makes ``spark.readStream.format("nexmark")`` known to the active session, if there is one, and to
+those that ``sterna.session`` makes later; ``register`` does so for any other.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""``sterna nexmark``: run a query, write the events. What takes seconds to import is imported when a command runs."""
+"""``sterna nexmark``: run a query, write the events.
+
+What takes seconds to import is imported when a command runs.
+"""
 
 # ruff: noqa: PLC0415  -- see the docstring
 
@@ -10,7 +13,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from sterna.terminal import Folder, Json, Master, Memory, Quick, check_known, failures, say, told
+from sterna.terminal import Folder, Json, Master, Memory, Quick, failures, say, told
 
 app = typer.Typer(help="The NEXMark benchmark: its queries, and its events.", no_args_is_help=True)
 
@@ -26,7 +29,7 @@ def run(
     strategy: Annotated[
         list[str] | None,
         typer.Option(
-            help="How state moves: all_at_once, fluid, matched or paced; may be given several times.",
+            help="How state moves: all_at_once, fluid, batched:16, matched, paced (by what is usual), paced:200ms or paced:8MB; may be given several times.",
             show_default="all_at_once and matched",
         ),
     ] = None,
@@ -73,10 +76,12 @@ def run(
     with failures():
         from dataclasses import replace
 
+        from sterna.bench.leg import strategy_of
         from sterna.bench.report import render
         from sterna.nexmark import running, telling
 
-        check_known(strategy or (), ("all_at_once", "fluid", "matched", "paced"), "--strategy")
+        for text in strategy or ():
+            strategy_of(text, latency_ms=1.0)  # raises where it is none
         if report is not None and not report.parent.is_dir():
             raise typer.BadParameter(f"there is no folder {report.parent}", param_hint="--report")
         plan = running.Plan.of(query, rate=rate, workers=workers, bins=bins, warm_up=warm_up)

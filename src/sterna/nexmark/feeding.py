@@ -1,7 +1,7 @@
 """NEXMark's events as input of the open-loop harness, and Sterna's queries as what runs on it.
 
-The source itself keeps the schedule: event n is due ``n / rate`` seconds after the begin. Which events an epoch had, Spark's progress report says: the offsets are
-numbers of events.
+The source itself keeps the schedule: event n is due ``n / rate`` seconds after the begin. Which events an
+epoch had, Spark's progress report says: the offsets are numbers of events.
 """
 
 from __future__ import annotations

@@ -1,10 +1,12 @@
 """NEXMark's events: persons, auctions and bids, each a function of its number and a seed.
 
-In: event numbers [start, stop). Out: three record batches, in the order of event numbers. Nothing is remembered between calls: any range can be made
-again, in any process, in any order, and is the same. Of every 50 events the first is a person, the next three are auctions, the rest are bids;
-what they refer to follows from how many of each there are by then, as in the original benchmark.
+In: event numbers [start, stop). Out: three record batches, in the order of event numbers. Nothing is
+remembered between calls: any range can be made again, in any process, in any order, and is the same. Of every
+50 events the first is a person, the next three are auctions, the rest are bids; what they refer to follows
+from how many of each there are by then, as in the original benchmark.
 
-A draw is a hash of (seed, event number, what is drawn): vectorised, and without a generator whose state would have to be carried along.
+A draw is a hash of (seed, event number, what is drawn): vectorised, and without a generator whose state would
+have to be carried along.
 """
 
 from __future__ import annotations
@@ -132,7 +134,8 @@ class Shape:
         dilation: how many seconds of event time pass in a second.
         in_flight: how many auctions are open at a time, about.
         disorder: events in a group that come out of order; 1 for none.
-        extra: bytes of padding of a person, an auction and a bid. As given, they are about as large as Rhino's: 206, 269 and 32 bytes.
+        extra: bytes of padding of a person, an auction and a bid. As given, they are about as large as
+            Rhino's: 206, 269 and 32 bytes.
     """
 
     rate: float = 10_000.0

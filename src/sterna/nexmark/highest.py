@@ -1,8 +1,11 @@
 """The highest rate that a query keeps up with while records wait no longer than a given time.
 
-Method. Epochs of a fixed number of events run back to back. A record that comes at a steady rate waits for the end of the epoch that is under way, and then for its own: so what two epochs in a row took, at the most, is how
-long records would have waited, at the most. The size of epochs is corrected from one try to the next until that is the given time. Every try begins with no state, at the event rate that the last one reached. The first one is short, to
-come near; those that count run until as much event time has passed as the query's windows hold, and are measured then. Open loops leave a tenth for what varies, and are checked (``rounds``).
+Method. Epochs of a fixed number of events run back to back. A record that comes at a steady rate waits for
+the end of the epoch that is under way, and then for its own: so what two epochs in a row took, at the most,
+is how long records would have waited, at the most. The size of epochs is corrected from one try to the next
+until that is the given time. Every try begins with no state, at the event rate that the last one reached. The
+first one is short, to come near; those that count run until as much event time has passed as the query's
+windows hold, and are measured then. Open loops leave a tenth for what varies, and are checked (``rounds``).
 """
 
 from __future__ import annotations
@@ -27,9 +30,15 @@ if TYPE_CHECKING:
 
 SHARE = 0.9
 CLOSE = 0.2
-"""How much longer or less long than they may records may wait for a try to be the last one; the rate is corrected by what is left."""
+"""How much longer or less long than they may records may wait for a try to be the last one.
+
+The rate is corrected by what is left.
+"""
 FLOOR_SECONDS = 0.15
-"""What an epoch takes, about, however little it holds; so that twice the events are not taken for twice the time."""
+"""What an epoch takes, about, however little it holds.
+
+So that twice the events are not taken for twice the time.
+"""
 MOST_CHANGE = 4.0
 PATIENCE = 2.0
 """How many times as long as the windows a try may take until they are full: epochs that are too large pass event time slowly."""
@@ -42,7 +51,8 @@ class Search:
     Attributes:
         latency: how long records may wait, in seconds.
         first: events a second of the first try.
-        short: how many tries there are at most that do not wait for full windows; none where the windows take no longer to fill than a try to get warm.
+        short: how many tries there are at most that do not wait for full windows; none where the windows take
+            no longer to fill than a try to get warm.
         tries: how many there are at most that do.
         warm: seconds of each that do not count.
         seconds: seconds of each that do.
@@ -101,7 +111,8 @@ class Found:
 
     Attributes:
         rate: events a second.
-        converged: whether the last try, with full windows, had records wait about as long as they may; otherwise the rate follows from how long they waited, and was not tried.
+        converged: whether the last try, with full windows, had records wait about as long as they may;
+            otherwise the rate follows from how long they waited, and was not tried.
         tries: all of them that had enough epochs.
     """
 
@@ -111,11 +122,17 @@ class Found:
 
 
 Attempt = Callable[[float, int, bool], "Try | None"]
-"""From events a second of event time, events an epoch, and whether windows are to be full, to what was seen; ``None`` if there were too few epochs."""
+"""From events a second of event time, events an epoch, and whether windows are to be full, to what was seen.
+
+``None`` if there were too few epochs.
+"""
 
 
 def search_with(attempt: Attempt, search: Search, *, windows: bool) -> Found:
-    """The search itself: ``attempt`` makes a try; ``windows`` says whether short tries differ from the others."""
+    """The search itself: ``attempt`` makes a try.
+
+    ``windows`` says whether short tries differ from the others.
+    """
     size, rate = max(1_000, int(search.first * search.latency / 2)), search.first
     tries: list[Try] = []
     for number in range(search.short + search.tries):

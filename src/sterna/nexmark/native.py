@@ -1,7 +1,10 @@
-"""The same queries on Spark's own operators, where Spark can express them; what it can't is said in ``WHY_NOT``.
+"""The same queries on Spark's own operators, where Spark can express them.
 
-Each takes the three streams as DataFrames and gives the DataFrame of its answers, to be written in append mode. Watermarks have no delay, as in the queries of Sterna. An auction is open for at most ``longest``,
-which Spark needs to know to let go of bids.
+What it can't is said in ``WHY_NOT``.
+
+Each takes the three streams as DataFrames and gives the DataFrame of its answers, to be written in append
+mode. Watermarks have no delay, as in the queries of Sterna. An auction is open for at most ``longest``, which
+Spark needs to know to let go of bids.
 """
 
 from __future__ import annotations
@@ -149,7 +152,10 @@ def _new_sellers(events: Frames) -> DataFrame:
 
 
 def _in_windows(side: DataFrame) -> DataFrame:
-    """With the window that a row is in; only that has event time then, because no stream may have two such columns."""
+    """With the window that a row is in.
+
+    Only that has event time then, because no stream may have two such columns.
+    """
     plain = F.timestamp_micros(F.unix_micros("dateTime"))
     return side.withWatermark("dateTime", NOW).select(
         F.window("dateTime", "12 hours").alias("span"),

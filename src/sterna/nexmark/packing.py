@@ -1,6 +1,7 @@
 """Events as rows of a DataFrame, or as bytes: a row with a serialised record batch for each kind.
 
-Spark hands a Python source's rows to the JVM and back to Python value by value. Bytes make that trip as they are, and the router reads them in place.
+Spark hands a Python source's rows to the JVM and back to Python value by value. Bytes make that trip as they
+are, and the router reads them in place.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
 """A query with one strategy: from an empty state through the warm-up, a quiet time, the move there, a quiet time, the move back.
 
-Every strategy has a run of its own on a new checkpoint, and does the same at the same seconds of it, so that all see the same state: the warm-up ends at a fixed second, and the second quiet time begins no earlier than in the first
-of the runs (``Moments``). The end of the warm-up is an open-loop check of the rate: ``TooFast`` is raised if records waited longer than they may.
+Every strategy has a run of its own on a new checkpoint, and does the same at the same seconds of it, so that
+all see the same state: the warm-up ends at a fixed second, and the second quiet time begins no earlier than
+in the first of the runs (``Moments``). The end of the warm-up is an open-loop check of the rate: ``TooFast``
+is raised if records waited longer than they may.
 """
 
 from __future__ import annotations
@@ -92,7 +94,10 @@ class Round:
         rate: float,
         say: Say,
     ) -> None:
-        """Runs it, in a folder that holds the session's settings; raises ``TooFast`` as soon as that is known."""
+        """Runs it, in a folder that holds the session's settings.
+
+        Raises ``TooFast`` as soon as that is known.
+        """
         self._began = time.time()
         try:
             self.result = harness.run(

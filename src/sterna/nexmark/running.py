@@ -1,7 +1,8 @@
 """``sterna nexmark run``: a query in an open loop, a quarter of its state moved there and back with each strategy, as in §5.1 of the Megaphone paper.
 
-Without a rate the highest one is searched first (``highest``), and lowered as long as the open loop's records wait longer than they may (``rounds``). Every strategy has a run of its own from an empty state. The figures are those of
-``bench.trial``: a migration is compared with the quiet minute before it.
+Without a rate the highest one is searched first (``highest``), and lowered as long as the open loop's records
+wait longer than they may (``rounds``). Every strategy has a run of its own from an empty state. The figures
+are those of ``bench.trial``: a migration is compared with the quiet minute before it.
 """
 
 from __future__ import annotations
@@ -136,7 +137,10 @@ def _run(spark: SparkSession, root: Path, plan: Plan, say: Say) -> tuple[dict[st
 
 @dataclass(frozen=True)
 class Fitted:
-    """The runs, by strategy, at the rate at which they ran; and what was too fast: rates, and seconds that records waited."""
+    """The runs, by strategy, at the rate at which they ran.
+
+    And what was too fast: rates, and seconds that records waited.
+    """
 
     rate: float
     rounds: dict[str, Round]
@@ -146,7 +150,8 @@ class Fitted:
 def fit(plan: Plan, found: Found | None, conduct: Callable[[Round, float], None], say: Say) -> Fitted:
     """Runs all strategies at the rate that was given or found, which is lowered some times where it was found and the first run's records wait longer than they may.
 
-    Strategies with small steps come first: they take longest, and the others wait for them. ``conduct`` runs a round.
+    Strategies with small steps come first: they take longest, and the others wait for them. ``conduct`` runs
+    a round.
     """
     assert found is not None or plan.rate is not None
     rate = found.rate if found is not None else plan.rate or 0.0

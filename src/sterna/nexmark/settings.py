@@ -1,7 +1,8 @@
 """How each query is run unless somebody says otherwise: how fast event time passes, how many auctions are open, and how long it takes until its state is what it will be.
 
-A comparison of strategies is worth something only if the state is large and the same for each: windows must be full, and auctions must have begun to expire. So event time is dilated where windows are long, and Queries 4
-and 6, whose state are the open auctions, have three million of them in place of the generator's hundred.
+A comparison of strategies is worth something only if the state is large and the same for each: windows must
+be full, and auctions must have begun to expire. So event time is dilated where windows are long, and Queries
+4 and 6, whose state are the open auctions, have three million of them in place of the generator's hundred.
 """
 
 from __future__ import annotations
@@ -37,7 +38,8 @@ class Setting:
     def needed(self, rate: float) -> float:
         """Seconds until the state is as large as it gets, or nearly: the windows are full, and as many auctions have begun as are in flight, at so many events a second.
 
-        By then three quarters of these are open: an auction is open for that long on the average and twice that at the most. Nobody waits longer than 90 s for them; more of them open while the run goes on.
+        By then three quarters of these are open: an auction is open for that long on the average and twice
+        that at the most. Nobody waits longer than 90 s for them; more of them open while the run goes on.
 
         Example:
             >>> Setting(window=60.0).needed(100_000)
@@ -62,5 +64,9 @@ SETTINGS = {
     "nbq8": Setting(window=12 * HOUR, dilation=540.0),
     "nbqx": Setting(window=4 * HOUR, dilation=180.0),
 }
-"""By query. In the paper twelve hours pass in nine minutes (79 times as fast), here in 80 seconds. Its Q5 is dilated too: a minute stands for an hour, a second for a minute; our windows are those already. Query 3
-keeps everything for ever: 40 s of it, and the check of the rate, before the first quiet minute."""
+"""By query.
+
+In the paper twelve hours pass in nine minutes (79 times as fast), here in 80 seconds. Its Q5 is dilated too:
+a minute stands for an hour, a second for a minute; our windows are those already. Query 3 keeps everything
+for ever: 40 s of it, and the check of the rate, before the first quiet minute.
+"""

@@ -1,7 +1,7 @@
 """Lines of code, counted in the source: of a function, and of whatever it needs from the same files.
 
-Counted are lines with code on them: no blank lines, no comments, no docstrings, no imports. What a function names is followed through the files given;
-annotations are not followed, because they do nothing.
+Counted are lines with code on them: no blank lines, no comments, no docstrings, no imports. What a function
+names is followed through the files given; annotations are not followed, because they do nothing.
 """
 
 from __future__ import annotations

@@ -27,7 +27,10 @@ class Streams:
 
 
 def streams(df: DataFrame) -> Streams:
-    """The streams of a streaming DataFrame that ``spark.readStream.format("nexmark")`` made; the source is read once for all of them."""
+    """The streams of a streaming DataFrame that ``spark.readStream.format("nexmark")`` made.
+
+    The source is read once for all of them.
+    """
     missing = [kind for kind in SCHEMAS if kind not in df.columns]
     if missing:
         raise InvalidInput(

@@ -1,6 +1,7 @@
 """Events as parquet files, for other systems to read the very same ones: ``person/``, ``auction/`` and ``bid/`` below a folder.
 
-Files are named by their events, a fixed number in each, so writing can be gone on with; each appears whole or not at all. A folder remembers what its events look like: others are refused.
+Files are named by their events, a fixed number in each, so writing can be gone on with; each appears whole or
+not at all. A folder remembers what its events look like: others are refused.
 """
 
 from __future__ import annotations
@@ -31,7 +32,9 @@ def write(
     tell: Callable[[int], None] = lambda _: None,
     kinds: Sequence[str] = tuple(SCHEMAS),
 ) -> int:
-    """Writes the events that are not there yet; returns how many files it wrote. ``tell`` gets the events done so far.
+    """Writes the events that are not there yet; returns how many files it wrote.
+
+    ``tell`` gets the events done so far.
 
     Raises:
         InvalidInput: if the folder has other events, or they end with part of a file and more are asked for.

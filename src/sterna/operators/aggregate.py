@@ -1,7 +1,8 @@
 """Built-in aggregates over a keyed stream: vectorised from the rows to the state and back.
 
-State: one row a key, with the accumulators of all aggregates. Output of an epoch: one row for each key that had rows in it, with the key and the
-results so far. Rows may be combined to accumulators before the exchange, by the router or by Spark's own ``groupBy``.
+State: one row a key, with the accumulators of all aggregates. Output of an epoch: one row for each key that
+had rows in it, with the key and the results so far. Rows may be combined to accumulators before the exchange,
+by the router or by Spark's own ``groupBy``.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """What an operator is to the engine.
 
-An ``Operator`` is a picklable description: its input edges, its state tables, its output schema, and ``apply``, a pure function
-from (state at t-1, rows of t) to outputs. The engine calls ``apply`` once for each worker and epoch with an ``Epoch``: rows in
-the deterministic order (time, source partition, sequence), the tables of that worker, the notifications that are due.
-What ``apply`` writes goes into the tables' buffers; the engine makes a run of it. If ``apply`` raises, the epoch fails and nothing is kept.
+An ``Operator`` is a picklable description: its input edges, its state tables, its output schema, and
+``apply``, a pure function from (state at t-1, rows of t) to outputs. The engine calls ``apply`` once for each
+worker and epoch with an ``Epoch``: rows in the deterministic order (time, source partition, sequence), the
+tables of that worker, the notifications that are due. What ``apply`` writes goes into the tables' buffers;
+the engine makes a run of it. If ``apply`` raises, the epoch fails and nothing is kept.
 """
 
 from __future__ import annotations
@@ -63,7 +64,10 @@ class Edge:
 
     @property
     def wire(self) -> pa.Schema:
-        """The schema of the chunks that travel along this edge; those of an operator say which of its keys they come from."""
+        """The schema of the chunks that travel along this edge.
+
+        Those of an operator say which of its keys they come from.
+        """
         origin = [] if self.operator is None else [pa.field(ORIGIN, pa.uint64())]
         return pa.schema([pa.field("_hash", pa.uint64()), *origin, *self.schema])
 
@@ -139,13 +143,14 @@ class Epoch:
         inputs: for each edge its rows, in order.
         combined: for an aggregate, rows of accumulators that routers made.
         tables: the worker's state.
-        frontier: no row with an event time before this (microseconds) will come any more; ``None`` before any is known.
+        frontier: no row with an event time before this (microseconds) will come any more; ``None`` before any
+            is known.
         due: rows handed back by the notificator, in time order.
         bits: k, for 2^k bins.
         owns: which of some hashes belong to this worker.
         counters: what the operator wants to report, by name.
-        origins: set by the operator: for each row of its output the hash of the key it comes from. Outputs of different workers are
-            put in the order of these, which is the same wherever the keys are.
+        origins: set by the operator: for each row of its output the hash of the key it comes from. Outputs of
+            different workers are put in the order of these, which is the same wherever the keys are.
     """
 
     number: int

@@ -1,14 +1,16 @@
 """Unary and binary folds: Arrow in, Arrow out, one call for each worker and epoch.
 
-``fold(rows, tables, later)``, or ``fold(left, right, tables, later)`` for a binary one, gets this epoch's rows as ``pa.Table`` in the
-deterministic order (time, source partition, sequence), the operator's state tables by name, and a notificator. It returns a ``pa.Table`` of
-the declared output schema (columns in any order), or ``None``. ``rows`` may be empty while notifications are due.
+``fold(rows, tables, later)``, or ``fold(left, right, tables, later)`` for a binary one, gets this epoch's
+rows as ``pa.Table`` in the deterministic order (time, source partition, sequence), the operator's state
+tables by name, and a notificator. It returns a ``pa.Table`` of the declared output schema (columns in any
+order), or ``None``. ``rows`` may be empty while notifications are due.
 
-If the fold raises, the failing key is looked for by calling it again on parts of the input, and the epoch fails with a
-``FoldError`` that names operator, worker, bin and key and carries the user's traceback.
+If the fold raises, the failing key is looked for by calling it again on parts of the input, and the epoch
+fails with a ``FoldError`` that names operator, worker, bin and key and carries the user's traceback.
 
-If another operator reads the outputs under another key, and the order of rows matters to it, let the outputs have the key columns: only
-then can rows of different workers be put in an order that does not depend on where their keys are.
+If another operator reads the outputs under another key, and the order of rows matters to it, let the outputs
+have the key columns: only then can rows of different workers be put in an order that does not depend on where
+their keys are.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """What a fold sees of its state: tables addressed by key columns, and the notificator.
 
-A handle takes and returns ``pa.Table`` objects with the key columns under their own names; hashing is done here, so folds never see
-a hash. Event times are in the type of the stream's time column. A missing column raises ``FoldError`` naming it; so does a key that belongs
-to another worker, where its state would be lost: a fold may touch the keys of the rows that it was given.
+A handle takes and returns ``pa.Table`` objects with the key columns under their own names; hashing is done
+here, so folds never see a hash. Event times are in the type of the stream's time column. A missing column
+raises ``FoldError`` naming it; so does a key that belongs to another worker, where its state would be lost: a
+fold may touch the keys of the rows that it was given.
 """
 
 from __future__ import annotations
@@ -70,7 +71,8 @@ class Handle:
         """The state of these keys.
 
         For a value table: one row for each row of ``keys``, nulls where the key has no state, and ``_found``.
-        For a rows table: the live rows of these keys with key columns, time and ``_position``, the row of ``keys`` they match.
+        For a rows table: the live rows of these keys with key columns, time and ``_position``, the row of
+        ``keys`` they match.
         """
         hashes, columns = self._keys(keys)
         spec = self._table.spec
@@ -142,8 +144,8 @@ class Later:
     """The notificator: hands rows back when the event-time frontier passes a time.
 
     Attributes:
-        due: the rows whose time has come, in time order: key columns, the declared columns, and ``at``, the time that was asked for
-            (``_at`` where a column of the stream is called ``at``).
+        due: the rows whose time has come, in time order: key columns, the declared columns, and ``at``, the
+            time that was asked for (``_at`` where a column of the stream is called ``at``).
         frontier: the event-time frontier in microseconds, or ``None`` before any time is known.
     """
 
@@ -160,7 +162,8 @@ class Later:
 
         Args:
             time: a column name of ``rows``, an array with a time for each row, or one time for all of them.
-            rows: what to hand back. A time that has passed already is due as soon as the frontier moves again.
+            rows: what to hand back. A time that has passed already is due as soon as the frontier moves
+                again.
         """
         if not self._timed:
             raise FoldError(

@@ -1,7 +1,7 @@
 """The fold of ``KeyedStream.join``: all pairs of rows with equal keys, and that of ``KeyedStream.union``.
 
-Both sides are kept. Every pair comes out once: new rows of the left side meet the right side's earlier ones, then new rows of the right meet all of
-the left. As in SQL, a key with a null in it matches nothing.
+Both sides are kept. Every pair comes out once: new rows of the left side meet the right side's earlier ones,
+then new rows of the right meet all of the left. As in SQL, a key with a null in it matches nothing.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """The per-record operator: plain Python, one call of the fold for each record.
 
-``fold(key, record, state)`` gets the key (a scalar, or a tuple for several key columns), the record as a dict, and the key's
-state (``None`` if there is none; a scalar for a state of one column, otherwise a dict). It returns ``(state, outputs)``:
-a state of ``None`` drops the key; outputs is a list of dicts, tuples, or scalars where the output has one column. If the fold raises, the
-epoch fails with ``FoldError`` naming the bin and the key, and carrying the user's traceback.
+``fold(key, record, state)`` gets the key (a scalar, or a tuple for several key columns), the record as a
+dict, and the key's state (``None`` if there is none; a scalar for a state of one column, otherwise a dict).
+It returns ``(state, outputs)``: a state of ``None`` drops the key; outputs is a list of dicts, tuples, or
+scalars where the output has one column. If the fold raises, the epoch fails with ``FoldError`` naming the bin
+and the key, and carrying the user's traceback.
 """
 
 from __future__ import annotations

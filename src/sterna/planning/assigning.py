@@ -44,7 +44,10 @@ def matched(overlap: Floats) -> Ints:
 
 
 def unused(owners: Ints, taken: Sequence[int], below: int | None = None) -> Iterator[int]:
-    """The workers who are left to take what nobody keeps: those that have bins now first, then new ones; only numbers below the one given, if one is."""
+    """The workers who are left to take what nobody keeps: those that have bins now first, then new ones.
+
+    Only numbers below the one given, if one is.
+    """
     busy = set(taken)
     present = [one for one in np.unique(owners).tolist() if below is None or one < below]
     fresh = (number for number in itertools.count() if number not in busy and number not in present)

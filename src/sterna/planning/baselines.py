@@ -1,7 +1,8 @@
 """What others do, to compare with.
 
-All take what ``ssm`` takes, in the same order, so that one loop can try them all; each looks at what it looks at, and no more. They give a plan whose tau is the balance that came out, which
-may be worse than what was asked for. Where there will be fewer workers, those with the highest numbers leave.
+All take what ``ssm`` takes, in the same order, so that one loop can try them all; each looks at what it looks
+at, and no more. They give a plan whose tau is the balance that came out, which may be worse than what was
+asked for. Where there will be fewer workers, those with the highest numbers leave.
 """
 
 from __future__ import annotations
@@ -49,7 +50,8 @@ def consistent(
 ) -> Plan:
     """Consistent hashing: a bin belongs to the worker with the next point on a ring, on which every worker has some.
 
-    Where bins are now makes no difference to where they go, so what moves is little only if the assignment before was made in the same way, with the same seed.
+    Where bins are now makes no difference to where they go, so what moves is little only if the assignment
+    before was made in the same way, with the same seed.
 
     Args:
         assignment: the worker of each bin now.
@@ -57,8 +59,8 @@ def consistent(
         loads: how much work each bin is; looked at only if ``bounded``.
         workers: how many workers there will be.
         tau: how much more than the mean a worker may get, if ``bounded``.
-        bounded: whether a worker that has no room for a bin within this balance is passed over (Mirrokni, Thorup and Zadimoghaddam, 2018); a bin for which nobody has room goes to the
-            worker with least.
+        bounded: whether a worker that has no room for a bin within this balance is passed over (Mirrokni,
+            Thorup and Zadimoghaddam, 2018); a bin for which nobody has room goes to the worker with least.
         virtual: how many points a worker has.
         seed: which ring.
     """

@@ -1,4 +1,7 @@
-"""``sterna plan precompute``: values for the plan that looks ahead. What takes seconds to import is imported when the command runs."""
+"""``sterna plan precompute``: values for the plan that looks ahead.
+
+What takes seconds to import is imported when the command runs.
+"""
 
 # ruff: noqa: PLC0415  -- see the docstring
 

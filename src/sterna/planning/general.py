@@ -2,10 +2,12 @@
 
 In: as for ``ssm``. Out: a plan, and a bound: no plan with this balance moves less.
 
-How. What a worker gives up is a choice of its own: as little state as possible, with as much load as it has too much. Where it goes matters only in so far as there must be room. So
-the least that each worker must give up, added up, is a bound, and a plan in which nobody gives up more is the best. What was given up is packed, the heaviest bin first, and lighter ones make way where
-they must. Where the plan is not proven to be the best by then, and there are few enough bins, an integer programme decides about everything at once. It stops after so many nodes, and not after so much time: the
-same input gives the same plan, on a slow machine too.
+How. What a worker gives up is a choice of its own: as little state as possible, with as much load as it has
+too much. Where it goes matters only in so far as there must be room. So the least that each worker must give
+up, added up, is a bound, and a plan in which nobody gives up more is the best. What was given up is packed,
+the heaviest bin first, and lighter ones make way where they must. Where the plan is not proven to be the best
+by then, and there are few enough bins, an integer programme decides about everything at once. It stops after
+so many nodes, and not after so much time: the same input gives the same plan, on a slow machine too.
 """
 
 from __future__ import annotations
@@ -46,22 +48,28 @@ def general(
     seconds: float | None = None,
     leaving: str = "any",
 ) -> BoundedPlan:
-    """The plan that moves least of those with this balance, or one that is near to it; see the module's docstring.
+    """The plan that moves least of those with this balance, or one that is near to it.
+
+    See the module's docstring.
 
     Args:
         assignment: the worker of each bin now.
         sizes: how much state each bin has.
         loads: how much work each bin is.
         workers: how many workers there will be.
-        tau: how much more than the mean a worker may get; ``"least"`` for the least that is known to be possible, at which nobody has more than 4/3 of what
-            the heaviest has in the most even assignment there is.
-        seconds: with 0 there is no integer programme. A larger number stops it after so long, if it has not ended by then; what it found depends on the machine, and so does the plan. Without
-            a number it goes as far as it goes anywhere.
-        leaving: who may leave where there will be fewer workers: ``"any"``, or the ``"last"``, numbers ``workers`` and above.
+        tau: how much more than the mean a worker may get; ``"least"`` for the least that is known to be
+            possible, at which nobody has more than 4/3 of what the heaviest has in the most even assignment
+            there is.
+        seconds: with 0 there is no integer programme. A larger number stops it after so long, if it has not
+            ended by then; what it found depends on the machine, and so does the plan. Without a number it
+            goes as far as it goes anywhere.
+        leaving: who may leave where there will be fewer workers: ``"any"``, or the ``"last"``, numbers
+            ``workers`` and above.
 
     Raises:
         InvalidInput: an entry is wrong; it is named.
-        Unbalanceable: no assignment is that even, or none was found; the least tau that is known to be possible is named.
+        Unbalanceable: no assignment is that even, or none was found; the least tau that is known to be
+            possible is named.
 
     Example:
         >>> plan = general([0, 0, 0, 1], [5, 1, 1, 1], [1, 1, 1, 1], workers=2, tau=0)
@@ -175,7 +183,10 @@ class _Giving:
         return max(0.0, float(self._task.problem.sizes.sum() - most))
 
     def plan(self) -> Ints | None:
-        """The plan in which nobody gives up more than this, where that can be packed; None if nothing could."""
+        """The plan in which nobody gives up more than this, where that can be packed.
+
+        None if nothing could.
+        """
         problem, home, place = self._task.problem, self._task.home, self._place.copy()
         keeps = np.bincount(place[place >= 0], problem.weights[place >= 0], len(self._task.candidates))
         leaving = np.argsort(-keeps, kind="stable")[problem.workers :]

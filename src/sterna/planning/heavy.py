@@ -1,7 +1,9 @@
 """Bins that one heavy key dominates: which they are, and what can be done about them.
 
-A bin is the least that can move, so no assignment balances a bin that alone is too heavy. More bins (``sterna.bins``) part a heavy key from its neighbours, since bins are ranges of hashes: that
-helps unless the key alone is too heavy. Then it gets a worker of its own, and the others are balanced among the rest (``capped``).
+A bin is the least that can move, so no assignment balances a bin that alone is too heavy. More bins
+(``sterna.bins``) part a heavy key from its neighbours, since bins are ranges of hashes: that helps unless the
+key alone is too heavy. Then it gets a worker of its own, and the others are balanced among the rest
+(``capped``).
 """
 
 from __future__ import annotations
@@ -34,8 +36,9 @@ class HotBin:
         at_most: what it weighs, at most.
         bin_load: what the whole bin weighs.
         limit: the most that a worker may have.
-        bins: how many bins there would have to be so that each part of this bin is within the limit, as far as the sketch can tell; as many as there are if it is now, and
-            None if no number helps, because the key alone is heavier, or its neighbours are too near.
+        bins: how many bins there would have to be so that each part of this bin is within the limit, as far
+            as the sketch can tell; as many as there are if it is now, and None if no number helps, because
+            the key alone is heavier, or its neighbours are too near.
     """
 
     bin: int
@@ -103,7 +106,8 @@ def refined(
 ) -> tuple[Ints, Floats, Floats]:
     """The same assignment, sizes and loads for more bins: to plan with before there are so many.
 
-    Every part stays with the worker of its bin. The keys of the sketch weigh on the parts that they fall into; the rest of a bin's load, and all of its state, is spread evenly.
+    Every part stays with the worker of its bin. The keys of the sketch weigh on the parts that they fall
+    into; the rest of a bin's load, and all of its state, is spread evenly.
     """
     array, bits = _bins(loads)
     owners = workers_of(assignment)
@@ -135,7 +139,8 @@ def capped(loads: Numbers, workers: int, tau: float) -> Floats:
     too_heavy = np.zeros(len(array), np.bool_)
     while True:
         rest, many = float(array[~too_heavy].sum()), int(too_heavy.sum())
-        # What a worker may have if these bins count as just that; where that is no number, as the mean of the others.
+        # What a worker may have if these bins count as just that; where that is no number, as the mean of the
+        # others.
         full = (
             extra * rest / (workers - many * extra)
             if workers > many * extra

@@ -1,7 +1,8 @@
 """How many workers there were: from a file, or from what a query remembers of itself.
 
-A file is CSV with a header, a time column (dates in ISO form, or numbers) and a column of numbers; times must have a constant step, because what lies in a gap is not known. What
-is wrong raises ``InvalidInput`` that names file, line and entry.
+A file is CSV with a header, a time column (dates in ISO form, or numbers) and a column of numbers; times must
+have a constant step, because what lies in a gap is not known. What is wrong raises ``InvalidInput`` that
+names file, line and entry.
 """
 
 from __future__ import annotations

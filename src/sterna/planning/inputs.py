@@ -88,7 +88,10 @@ class Inputs:
         return out
 
     def state_differences(self, sizes: Floats, loads: Floats, tolerance: float = 0.0) -> list[str]:
-        """The same for sizes and loads alone; if there are several times as many bins, groups of neighbours are compared."""
+        """The same for sizes and loads alone.
+
+        If there are several times as many bins, groups of neighbours are compared.
+        """
         if len(sizes) % self.bins:
             return [f"there are {self.bins} bins, not {len(sizes)}"]
         out = []

@@ -1,9 +1,12 @@
 """What partitionings will cost: the values of a Markov decision process, solved for the partitionings that are given.
 
-The process. A state is a number of workers and a partitioning of the bins for them. The next number of workers is drawn from the matrix's row; then a partitioning for it is chosen. That costs
-the state that moves, as a part of all; costs of later steps count less and less, by ``gamma`` a step. The value of a state is the least such cost of all that is to come.
+The process. A state is a number of workers and a partitioning of the bins for them. The next number of
+workers is drawn from the matrix's row; then a partitioning for it is chosen. That costs the state that moves,
+as a part of all; costs of later steps count less and less, by ``gamma`` a step. The value of a state is the
+least such cost of all that is to come.
 
-Where the number of workers stays the same, nothing moves: what moves now could as well move at the next change, which costs no more (moving obeys the triangle inequality) and counts less. So such steps need no
+Where the number of workers stays the same, nothing moves: what moves now could as well move at the next
+change, which costs no more (moving obeys the triangle inequality) and counts less. So such steps need no
 choice, and only delay the rest.
 """
 

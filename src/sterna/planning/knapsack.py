@@ -1,8 +1,11 @@
 """The most state that a worker can keep within a limit of load: a knapsack.
 
-Bins are ordered by their state for their load. Those from the best on that fit whole are kept at first; then the bins next to where they end are put in or taken out, one after the
-other, to both sides. Of all that can come of this, only what no other choice beats in load and in state is remembered, and only while it may still come to something better than the best so far (after Pisinger's
-MINKNAP). That decides thousands of bins in milliseconds, mostly. Where there is too much to remember, some of it is forgotten; what it could still have come to remains the bound.
+Bins are ordered by their state for their load. Those from the best on that fit whole are kept at first; then
+the bins next to where they end are put in or taken out, one after the other, to both sides. Of all that can
+come of this, only what no other choice beats in load and in state is remembered, and only while it may still
+come to something better than the best so far (after Pisinger's MINKNAP). That decides thousands of bins in
+milliseconds, mostly. Where there is too much to remember, some of it is forgotten; what it could still have
+come to remains the bound.
 """
 
 from __future__ import annotations
@@ -65,9 +68,12 @@ def most_kept(sizes: Floats, loads: Floats, limit: float, work: int = 1 << 24) -
 
 
 class _Search:
-    """What is known while bins, the best for their load first, are put in or taken out; loads are parts of the limit.
+    """What is known while bins, the best for their load first, are put in or taken out.
 
-    A choice is its load and its state; choices are in the order of their load, and of their state too, as what is heavier and has no more is forgotten.
+    Loads are parts of the limit.
+
+    A choice is its load and its state; choices are in the order of their load, and of their state too, as
+    what is heavier and has no more is forgotten.
     """
 
     def __init__(self, sizes: Floats, loads: Floats) -> None:
@@ -113,7 +119,10 @@ class _Search:
             self._best, self._best_at = float(self._state[at]), (len(self._steps) + 1, int(order[at]))
 
     def _hopeful(self) -> Ints:
-        """Which choices may come to something better; if there are too many, the most promising and those that fill the limit best."""
+        """Which choices may come to something better.
+
+        If there are too many, the most promising and those that fill the limit best.
+        """
         could_be = self._could_be()
         hopeful = np.flatnonzero(could_be > self._close())
         if len(hopeful) <= AT_ONCE:

@@ -1,6 +1,7 @@
 """CSV files with a header: what is wrong with one raises ``InvalidInput`` that names file, line and entry.
 
-Empty lines are passed over, and lines are numbered as an editor numbers them. A byte-order mark, which some programs write, is no part of the first name.
+Empty lines are passed over, and lines are numbered as an editor numbers them. A byte-order mark, which some
+programs write, is no part of the first name.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """The transition matrix: from so many workers, how likely is each other number of workers next.
 
-A row tells what follows a number of workers once it changes: time in which nothing migrates is not in it. It is learnt from changes that happened, or given; a matrix
-that is none raises ``InvalidInput`` that names the entry.
+A row tells what follows a number of workers once it changes: time in which nothing migrates is not in it. It
+is learnt from changes that happened, or given; a matrix that is none raises ``InvalidInput`` that names the
+entry.
 """
 
 from __future__ import annotations

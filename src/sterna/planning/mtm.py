@@ -1,10 +1,14 @@
 """The plan that looks ahead: the next partitioning that costs least in the long run, by how worker counts usually follow each other.
 
-After §5.2 of the paper on optimal operator-state migration. In: as for ``ssm``, and values that were precomputed (``precompute``). Out: a plan that moves least state now and later together, where what
-moves later is expected, and counts less and less, by ``gamma`` a step. With a gamma of 0 it moves as little as the single-step plan.
+After §5.2 of the paper on optimal operator-state migration. In: as for ``ssm``, and values that were
+precomputed (``precompute``). Out: a plan that moves least state now and later together, where what moves
+later is expected, and counts less and less, by ``gamma`` a step. With a gamma of 0 it moves as little as the
+single-step plan.
 
-Looked at are the candidates, the single-step plan, and plans between the two. What one costs later is known for candidates; for others it is looked one step ahead. If the candidates are all partitionings that
-there are, the plan is the best there is; otherwise it is the best of those looked at, and never worse, by these values, than the single-step plan.
+Looked at are the candidates, the single-step plan, and plans between the two. What one costs later is known
+for candidates; for others it is looked one step ahead. If the candidates are all partitionings that there
+are, the plan is the best there is; otherwise it is the best of those looked at, and never worse, by these
+values, than the single-step plan.
 """
 
 from __future__ import annotations
@@ -43,11 +47,13 @@ def mtm(
         sizes: how much state each bin has.
         loads: how much work each bin is.
         workers: how many workers there will be.
-        values: what partitionings cost later. They say what tau is. There may be several times as many bins as they know, whose bins then are groups of neighbours.
+        values: what partitionings cost later. They say what tau is. There may be several times as many bins
+            as they know, whose bins then are groups of neighbours.
         tolerance: how much of all state, and of all load, may be in other bins than the values were made for.
 
     Raises:
-        InvalidInput: an entry is wrong, or the values hold for other bins, or don't know so many workers: what it is is named.
+        InvalidInput: an entry is wrong, or the values hold for other bins, or don't know so many workers:
+            what it is is named.
         Unbalanceable: no partitioning is that even; the least tau that is possible is named.
 
     Example:

@@ -1,7 +1,10 @@
 """How much state stays when one partitioning into intervals follows another: the best matching of old intervals to new ones.
 
-The cuts of both, in order, part the bins into at most n + n' - 1 segments, each in one old and one new interval: a staircase of pairs that overlap. To match a pair is to choose its segment, and no two segments
-may be chosen that share an interval. Those that do follow each other, so of the past it matters only whether the old interval that the walk is in has been matched, and whether the new one has: one walk along the segments, for many pairs of partitionings at once.
+The cuts of both, in order, part the bins into at most n + n' - 1 segments, each in one old and one new
+interval: a staircase of pairs that overlap. To match a pair is to choose its segment, and no two segments may
+be chosen that share an interval. Those that do follow each other, so of the past it matters only whether the
+old interval that the walk is in has been matched, and whether the new one has: one walk along the segments,
+for many pairs of partitionings at once.
 """
 
 from __future__ import annotations
@@ -42,13 +45,16 @@ def kept(old: Ints, new: Ints, before: Floats) -> Floats:
 def _walked(old: Floats, new: Floats) -> Floats:
     """The same for one block: a row for each cut, the state before it in each partitioning.
 
-    Where an old and a new cut are at the same place, the old one comes first: what lies between them is nothing. Choices are made bit by bit, because a processor that guesses which way each pair goes guesses wrong.
+    Where an old and a new cut are at the same place, the old one comes first: what lies between them is
+    nothing. Choices are made bit by bit, because a processor that guesses which way each pair goes guesses
+    wrong.
     """
     shape, steps = (old.shape[1], new.shape[1]), len(old) + len(new) - 3
     old_ends, new_ends = _ends(old, steps), _ends(new, steps)
     old_at, new_at = (np.broadcast_to(one, shape).copy() for one in np.ogrid[: shape[0], : shape[1]])
     old_end, new_end = old_ends.take(old_at), new_ends.take(new_at)
-    # The most that stays up to here: if both intervals here are free, if only the old one may be matched, only the new one, both.
+    # The most that stays up to here: if both intervals here are free, if only the old one may be matched,
+    # only the new one, both.
     free, old_may, new_may, both_may = (np.zeros(shape) for _ in range(4))
     begin, end, matched = np.zeros(shape), np.empty(shape), np.empty(shape)
     old_first, work = np.empty(shape, np.int64), np.empty(shape, np.int64)

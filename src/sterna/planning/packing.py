@@ -1,6 +1,7 @@
 """Bins into workers of limited room, where bins need not be neighbours: what ``general`` can do without an integer programme.
 
-Workers are numbered from 0 here, and a bin's place is such a number, or -1 while it has none. Everything is deterministic.
+Workers are numbered from 0 here, and a bin's place is such a number, or -1 while it has none. Everything is
+deterministic.
 """
 
 from __future__ import annotations
@@ -20,7 +21,9 @@ HALVINGS = 16
 def settled(
     place: Ints, home: Ints, weights: Floats, loads: Floats, room: Floats, *, tight: bool = False
 ) -> Ints | None:
-    """Finds a place for every bin that has none, the heaviest first; where none has room for it, lighter ones make way.
+    """Finds a place for every bin that has none, the heaviest first.
+
+    Where none has room for it, lighter ones make way.
 
     Args:
         place: the worker of each bin, or -1.
@@ -102,7 +105,9 @@ def _back_home(place: Ints, home: Ints, weights: Floats, loads: Floats, room: Fl
 def even(loads: Floats, workers: int, enough: float = 0.0) -> Ints:
     """As even as can be found, wherever bins are now, or until no worker has more than is enough.
 
-    Each bin goes to the worker with least so far, the heaviest first; or, if that is more even, to the first where it fits into the least limit that a search finds. No worker has more than 4/3 of the load that the heaviest has in the most even assignment (Graham).
+    Each bin goes to the worker with least so far, the heaviest first; or, if that is more even, to the first
+    where it fits into the least limit that a search finds. No worker has more than 4/3 of the load that the
+    heaviest has in the most even assignment (Graham).
     """
     place = _longest_first(loads, workers)
     high = float(np.bincount(place, loads, workers).max())

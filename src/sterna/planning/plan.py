@@ -1,6 +1,7 @@
 """What a plan is, and what it is made from: for each bin its worker now, its state's size and its load, all checked.
 
-Wrong input raises ``InvalidInput`` that names the entry; a balance that can't be had raises ``Unbalanceable``, which knows the least tau that can.
+Wrong input raises ``InvalidInput`` that names the entry; a balance that can't be had raises
+``Unbalanceable``, which knows the least tau that can.
 """
 
 from __future__ import annotations
@@ -124,7 +125,10 @@ class Problem:
 
     @cached_property
     def cuts(self) -> Ints:
-        """Where one worker's interval ends and the next begins, from 0 to the number of bins; every worker must have one interval."""
+        """Where one worker's interval ends and the next begins, from 0 to the number of bins.
+
+        Every worker must have one interval.
+        """
         inner = np.flatnonzero(self.owners[1:] != self.owners[:-1]) + 1
         cuts = np.concatenate([[0], inner, [len(self.owners)]])
         twice = np.flatnonzero(np.bincount(self.owners[cuts[:-1]]) > 1)
@@ -143,7 +147,10 @@ class Problem:
         return reach(self.load_before, limit)
 
     def fewest(self, limit: float) -> float:
-        """In how few intervals no heavier than this all bins fit; infinite if that takes more than there will be workers."""
+        """In how few intervals no heavier than this all bins fit.
+
+        Infinite if that takes more than there will be workers.
+        """
         first = self.reach(limit)
         end = len(self.owners)
         for pieces in range(1, self.workers + 1):
@@ -171,7 +178,10 @@ class Problem:
         return max(0.0, limit * self.workers / total - 1) if total > 0 else 0.0
 
     def resolved(self, tau: float | str) -> float:
-        """The tau that is meant, ``"least"`` being the least that is possible; ``Unbalanceable`` if this one is not."""
+        """The tau that is meant, ``"least"`` being the least that is possible.
+
+        ``Unbalanceable`` if this one is not.
+        """
         if isinstance(tau, str) and tau == "least":
             return self.least_tau()
         self.check_feasible(tau)

@@ -1,8 +1,10 @@
 """The best next partitionings for many old ones at once, where intervals have prices besides what moves.
 
-The same dynamic programme as the single-step plan's: bins are cut from left to right, and of the past it matters only how many pieces there are and whether the old interval that the
-last cut lies in has got one. A price that belongs to one interval is one more term of a piece. So a guess of what a partitioning will cost later, if it is a sum over its
-intervals, is minimised together with what moves now, over all partitionings that there are. Without prices this is the single-step plan.
+The same dynamic programme as the single-step plan's: bins are cut from left to right, and of the past it
+matters only how many pieces there are and whether the old interval that the last cut lies in has got one. A
+price that belongs to one interval is one more term of a piece. So a guess of what a partitioning will cost
+later, if it is a sum over its intervals, is minimised together with what moves now, over all partitionings
+that there are. Without prices this is the single-step plan.
 """
 
 from __future__ import annotations
@@ -62,7 +64,8 @@ def following(old: Ints, pieces: Pieces, prices: Floats | None = None) -> Ints:
     Args:
         old: a row of cuts for each old partitioning.
         pieces: the intervals that there may be.
-        prices: what each of them costs, laid out as ``pieces.begins``, for all old partitionings alike or for each of them; nothing unless given.
+        prices: what each of them costs, laid out as ``pieces.begins``, for all old partitionings alike or for
+            each of them; nothing unless given.
 
     Returns:
         A row of cuts for each; intervals that are empty come at the end.
@@ -86,7 +89,8 @@ def _following(old: Ints, pieces: Pieces, prices: Floats) -> Ints:
     gains = _gains(old, pieces)
     gains -= prices[:, None, None]
     count, width = pieces.begins.shape
-    # best[k, :, b, width + x]: the most that the first x bins in k pieces are worth; b: the old interval that x lies in has got one.
+    # best[k, :, b, width + x]: the most that the first x bins in k pieces are worth; b: the old interval that
+    # x lies in has got one.
     best = np.full((pieces.workers + 1, len(old), 2, width + count), -np.inf)
     best[0, :, 0, width] = 0.0
     for many in range(1, pieces.workers + 1):

@@ -1,10 +1,13 @@
 """The integer programme of ``general``, for HiGHS through SciPy.
 
-Bins that are alike (same worker, same size, same load) are one variable that says how many of them go where. What HiGHS finds is checked against the limits, since it allows itself to
-miss them by a millionth; if it did, it is asked once more for a little less.
+Bins that are alike (same worker, same size, same load) are one variable that says how many of them go where.
+What HiGHS finds is checked against the limits, since it allows itself to miss them by a millionth; if it did,
+it is asked once more for a little less.
 
-HiGHS is stopped by nodes of its search, of which it looks at the fewer the larger the programme is; a programme that is too large for a single one is not begun. So it does the same on every machine, and nobody waits for long. It has
-no other way to be told how much it may do: what it does before the first branch is bounded by the size alone.
+HiGHS is stopped by nodes of its search, of which it looks at the fewer the larger the programme is; a
+programme that is too large for a single one is not begun. So it does the same on every machine, and nobody
+waits for long. It has no other way to be told how much it may do: what it does before the first branch is
+bounded by the size alone.
 """
 
 from __future__ import annotations
@@ -41,7 +44,8 @@ class Answer:
     """What a programme came to.
 
     Attributes:
-        place: the worker of each bin; None if nothing was found, because there is nothing or because the programme was stopped, or too large.
+        place: the worker of each bin; None if nothing was found, because there is nothing or because the
+            programme was stopped, or too large.
         bound: no assignment moves less.
     """
 
@@ -60,7 +64,8 @@ def assigned(
         limit: the most load that a worker may have.
         candidates: how many workers bins may be given to.
         unit: about how much will move: what is proven is so to a millionth of it.
-        seconds: how long it may take at most, if that matters more than that the answer is the same everywhere.
+        seconds: how long it may take at most, if that matters more than that the answer is the same
+            everywhere.
     """
     sizes, loads = problem.sizes / max(unit, TINY), problem.loads / max(limit, TINY)
     alike = _Alike(np.column_stack([home, sizes, loads]))
@@ -113,8 +118,9 @@ def _rows(
 ) -> list[LinearConstraint]:
     """What must hold of how many bins of each group go to each candidate, and of which candidates are there.
 
-    Every bin has one place; who is there has no more load than the limit, and who is not has nothing, not even bins too light to show in that; no more than so many are there; of those who have no
-    bins now, and so are alike, the first have most.
+    Every bin has one place; who is there has no more load than the limit, and who is not has nothing, not
+    even bins too light to show in that; no more than so many are there; of those who have no bins now, and so
+    are alike, the first have most.
     """
     groups, counts = len(heavy), alike.counts
     place = sparse.kron(sparse.eye(groups), np.ones((1, candidates)))

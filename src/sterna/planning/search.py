@@ -1,15 +1,20 @@
 """Which partitionings to look at, where there are too many to look at all of them.
 
-A pool of candidates for each worker count is renewed in rounds. In each round the values of the candidates are found as if there were no other partitionings; then better ones are looked for. Those that the best way comes by are kept, and
-those of the least value. Those are added that would make the best way cheaper. The rest of a pool are single-step plans with a little chance in them, which is where new ideas come from.
+A pool of candidates for each worker count is renewed in rounds. In each round the values of the candidates
+are found as if there were no other partitionings; then better ones are looked for. Those that the best way
+comes by are kept, and those of the least value. Those are added that would make the best way cheaper. The
+rest of a pool are single-step plans with a little chance in them, which is where new ideas come from.
 
-Better ones are found by the dynamic programme of ``priced``: from the partitionings visited most, to each next count, with more or less of the guessed values (``fitting``) as prices of intervals. Whether what it finds is
-better is not guessed: it is looked one step ahead from there, at the candidates and their values.
+Better ones are found by the dynamic programme of ``priced``: from the partitionings visited most, to each
+next count, with more or less of the guessed values (``fitting``) as prices of intervals. Whether what it
+finds is better is not guessed: it is looked one step ahead from there, at the candidates and their values.
 
-A worker count with few partitionings has all of them in its pool. If that is so for all counts, the values are exact. Otherwise they are those of a policy that could be followed: never too
-low, and how far above the least is not known (docs/planning-ahead.md has what was measured).
+A worker count with few partitionings has all of them in its pool. If that is so for all counts, the values
+are exact. Otherwise they are those of a policy that could be followed: never too low, and how far above the
+least is not known (docs/planning-ahead.md has what was measured).
 
-Random numbers come from seeds made of the round and the task, so the same inputs give the same candidates, wherever the tasks are done.
+Random numbers come from seeds made of the round and the task, so the same inputs give the same candidates,
+wherever the tasks are done.
 """
 
 from __future__ import annotations
@@ -39,7 +44,8 @@ class Effort:
 
     Attributes:
         pool: candidates for a worker count, at most; if there are no more partitionings, all of them.
-        exact: if all counts together have no more partitionings than this, all of them are candidates, whatever the pool.
+        exact: if all counts together have no more partitionings than this, all of them are candidates,
+            whatever the pool.
         rounds: in how many rounds candidates are looked for.
         looked_at: from so many candidates of a count, those visited most, better ones are looked for.
     """

@@ -1,8 +1,9 @@
 """The best sequence of migrations for a list of worker counts that is known ahead (OMS, §5.1 of the paper on optimal operator-state migration).
 
-In: as for ``ssm``, and the worker counts to come. Out: a plan for each. Only the partitioning matters to what comes later, not who has which interval, so the best way
-through all feasible partitionings, one for each step, is a shortest path. Those that cost more than one optimal step after the other does in all are left out; the
-others are all looked at: exact, and for few bins. ``InvalidInput`` says so where there are too many.
+In: as for ``ssm``, and the worker counts to come. Out: a plan for each. Only the partitioning matters to what
+comes later, not who has which interval, so the best way through all feasible partitionings, one for each
+step, is a shortest path. Those that cost more than one optimal step after the other does in all are left out;
+the others are all looked at: exact, and for few bins. ``InvalidInput`` says so where there are too many.
 """
 
 from __future__ import annotations
@@ -45,7 +46,8 @@ def partitionings(loads: Floats, workers: int, tau: float, most: int = MOST) -> 
     """
     count, load_before = len(loads), before(np.asarray(loads, np.float64))
     first = reach(load_before, limit_of(float(load_before[-1]), workers, tau))
-    # The first begin from which so many intervals are enough, and the last end that one interval reaches from a begin.
+    # The first begin from which so many intervals are enough, and the last end that one interval reaches from
+    # a begin.
     enough = np.array(
         list(itertools.accumulate(range(workers), lambda end, _: int(first[end]), initial=count))
     )
@@ -95,7 +97,8 @@ def sequence(
         sizes: how much state each bin has.
         loads: how much work each bin is.
         counts: how many workers there will be after the first migration, the second, and so on.
-        tau: how much more than the mean a worker may get, at every step; ``"least"`` for the least that is possible at each.
+        tau: how much more than the mean a worker may get, at every step; ``"least"`` for the least that is
+            possible at each.
 
     Raises:
         InvalidInput: an entry is wrong, or there are too many partitionings.
@@ -144,7 +147,10 @@ def _one_by_one(problem: Problem, counts: Sequence[int], taus: Sequence[float]) 
 
 
 def _onward(cost: Floats, earlier: Ints, later: Ints, weight_before: Floats) -> tuple[Floats, Ints]:
-    """The least cost of reaching each later partitioning, and from which earlier one; in blocks, because there may be many pairs."""
+    """The least cost of reaching each later partitioning, and from which earlier one.
+
+    In blocks, because there may be many pairs.
+    """
     if len(earlier) * len(later) > MOST_PAIRS:
         raise InvalidInput(
             f"there are {len(earlier):,} ways for one step and {len(later):,} for the next: too many to look at all pairs; "

@@ -22,10 +22,12 @@ HASH = "_hash"
 
 @dataclass(frozen=True, eq=False)
 class Sketch:
-    """The heaviest of many keys, with no more memory than this (Misra and Gries); sketches of parts of a stream can be merged in any order.
+    """The heaviest of many keys, with no more memory than this (Misra and Gries).
 
-    A key's weight is at least its count here, and at most that plus the error. The error is never more than the total divided by the capacity + 1, so every key
-    with a larger part of the total is here.
+    Sketches of parts of a stream can be merged in any order.
+
+    A key's weight is at least its count here, and at most that plus the error. The error is never more than
+    the total divided by the capacity + 1, so every key with a larger part of the total is here.
 
     Attributes:
         capacity: how many keys are remembered.
@@ -57,7 +59,8 @@ class Sketch:
         """With some more rows.
 
         Args:
-            hashes: the hash of each row's key, an array of NumPy or Arrow; of a table, its column ``_hash``. Signed ones, as Spark gives them, are read as unsigned.
+            hashes: the hash of each row's key, an array of NumPy or Arrow; of a table, its column ``_hash``.
+                Signed ones, as Spark gives them, are read as unsigned.
             weights: how much work each row is; 1 for each if left out.
 
         Raises:
@@ -80,7 +83,8 @@ class Sketch:
         hashes, counts = hashes[first], np.add.reduceat(counts, first) if len(first) else counts
         less = 0.0
         if len(counts) > capacity:
-            # The heaviest that finds no place is taken off everybody: as many weigh at least that, and one more.
+            # The heaviest that finds no place is taken off everybody: as many weigh at least that, and one
+            # more.
             less = float(np.partition(counts, len(counts) - capacity - 1)[len(counts) - capacity - 1])
         stays = counts > less
         return Sketch(

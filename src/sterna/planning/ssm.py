@@ -1,15 +1,22 @@
 """The optimal single-step migration: which contiguous intervals of bins the workers should have next, so that as little state as possible moves.
 
-After §4 of the paper on optimal operator-state migration (Ding et al.). In: the worker of each bin now, intervals all of them; for each bin its state's size and its load; how many workers there will
-be; how uneven the load may be. Out: a plan. No worker's load exceeds (1 + tau) times the mean; among all such plans it keeps most state where it is; among those
-it moves fewest bins, as far as rounding lets one see that, and among those it is the first in a fixed order: the same input gives the same plan. Workers that stay keep their numbers. Where there will be fewer of them, the plan chooses who leaves,
-as in the paper, or, with ``leaving="last"``, those with the highest numbers do, as in a query's ``rescale``.
+After §4 of the paper on optimal operator-state migration (Ding et al.). In: the worker of each bin now,
+intervals all of them; for each bin its state's size and its load; how many workers there will be; how uneven
+the load may be. Out: a plan. No worker's load exceeds (1 + tau) times the mean; among all such plans it keeps
+most state where it is; among those it moves fewest bins, as far as rounding lets one see that, and among
+those it is the first in a fixed order: the same input gives the same plan. Workers that stay keep their
+numbers. Where there will be fewer of them, the plan chooses who leaves, as in the paper, or, with
+``leaving="last"``, those with the highest numbers do, as in a query's ``rescale``.
 
-How. Bins are cut from left to right. Where a cut falls inside the interval of an old worker, it matters whether that worker has got the piece to the left of it; nothing else of the past
-does. So the best way to cut the first x bins into k pieces is known for every x, k and this one bit: O(m n') numbers. Each follows from those at the begins within reach of one
-piece. What a piece keeps is its overlap with the one old worker it goes to: the one that it begins in, one that it covers, or the one that it ends in. Each of these is a number of the begin plus a number of the end, so
-the best begin is where the former is largest in a window, and maxima of windows are looked up in a table of maxima over powers of two. That takes O(m n' (log m + c)) time and O(m (n' + log m + c)) space, where c
-is how many old intervals fit whole into one new one; the paper takes O(m² n') and O(m n'). Pieces that keep nothing go to whoever is left.
+How. Bins are cut from left to right. Where a cut falls inside the interval of an old worker, it matters
+whether that worker has got the piece to the left of it; nothing else of the past does. So the best way to cut
+the first x bins into k pieces is known for every x, k and this one bit: O(m n') numbers. Each follows from
+those at the begins within reach of one piece. What a piece keeps is its overlap with the one old worker it
+goes to: the one that it begins in, one that it covers, or the one that it ends in. Each of these is a number
+of the begin plus a number of the end, so the best begin is where the former is largest in a window, and
+maxima of windows are looked up in a table of maxima over powers of two. That takes O(m n' (log m + c)) time
+and O(m (n' + log m + c)) space, where c is how many old intervals fit whole into one new one; the paper takes
+O(m² n') and O(m n'). Pieces that keep nothing go to whoever is left.
 """
 
 from __future__ import annotations
@@ -43,7 +50,8 @@ def ssm(
         loads: how much work each bin is.
         workers: how many workers there will be; more than bins leaves some without any.
         tau: how much more than the mean a worker may get; ``"least"`` for the least that is possible.
-        leaving: who may leave where there will be fewer workers: ``"any"``, or the ``"last"``, numbers ``workers`` and above.
+        leaving: who may leave where there will be fewer workers: ``"any"``, or the ``"last"``, numbers
+            ``workers`` and above.
 
     Raises:
         InvalidInput: an entry is wrong; it is named.
@@ -191,7 +199,10 @@ def _traced(best: Floats, runs: _Runs, first: Ints) -> list[Piece]:
 
 
 def _gains(runs: _Runs, low: int, end: int, taken: int) -> Floats:
-    """What a piece keeps that ends here, from each begin on, whose run is free (first row) or taken; ``taken`` says whether the run that it ends in is so afterwards."""
+    """What a piece keeps that ends here, from each begin on, whose run is free (first row) or taken.
+
+    ``taken`` says whether the run that it ends in is so afterwards.
+    """
     begin = np.arange(low, end)
     run, last = runs.of[low:end], int(runs.of[end - 1])
     inside, same = end < runs.ends[last], run == last

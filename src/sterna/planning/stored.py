@@ -1,7 +1,9 @@
 """Precomputed values as a file: written whole or not at all, and read only if it is what it should be.
 
-The file is NumPy's ``.npz``: the inputs, and for each worker count the candidates, their values and the prices of intervals. Every part is read to its end, which compares its checksum; then each array must have its type,
-its shape and its range. What is damaged or wrong raises one ``InvalidInput`` that names the file and what is wrong with it.
+The file is NumPy's ``.npz``: the inputs, and for each worker count the candidates, their values and the
+prices of intervals. Every part is read to its end, which compares its checksum; then each array must have its
+type, its shape and its range. What is damaged or wrong raises one ``InvalidInput`` that names the file and
+what is wrong with it.
 """
 
 from __future__ import annotations

@@ -87,7 +87,10 @@ def better(task: Better) -> tuple[Ints, Floats]:
 
 
 def options(rows: Ints, pieces: Pieces, prices: Floats) -> list[Ints]:
-    """Next partitionings of each, that move little, or cost little later by these prices, or both; the first move least."""
+    """Next partitionings of each, that move little, or cost little later by these prices, or both.
+
+    The first move least.
+    """
     return [following(rows, pieces, part * prices if part else None) for part in PARTS]
 
 

@@ -41,10 +41,12 @@ class Values:
         Args:
             path: the file.
             inputs: what the values are wanted for; whatever they hold for unless given.
-            tolerance: how much of all state, and of all load, may be in other bins than the values were made for.
+            tolerance: how much of all state, and of all load, may be in other bins than the values were made
+                for.
 
         Raises:
-            InvalidInput: it can't be read, is damaged, wrong or of another format, or its inputs differ from those wanted: what it is is named.
+            InvalidInput: it can't be read, is damaged, wrong or of another format, or its inputs differ from
+                those wanted: what it is is named.
         """
         check_number("tolerance", tolerance)
         values = cls(*stored.read(path))
@@ -61,7 +63,8 @@ class Values:
         """What is seen with these values.
 
         Args:
-            held: the state before each bin, as parts of all of it; there may be several times as many bins as the values know, which then are groups of neighbours.
+            held: the state before each bin, as parts of all of it; there may be several times as many bins as
+                the values know, which then are groups of neighbours.
         """
         each = (len(held) - 1) // self.inputs.bins
         candidates = {count: rows * each for count, rows in self.found.candidates.items()}

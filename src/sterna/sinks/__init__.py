@@ -1,7 +1,7 @@
 """Where outputs go: ``parquet(path)``, ``console()``, ``memory()``, ``noop()``, or any callable ``(df, epoch)``.
 
-All are idempotent by epoch. A callable gets *staged* output: a DataFrame over files that are written once and are the same on a replay, so it may
-evaluate it twice, partly, or not at all.
+All are idempotent by epoch. A callable gets *staged* output: a DataFrame over files that are written once and
+are the same on a replay, so it may evaluate it twice, partly, or not at all.
 """
 
 from __future__ import annotations
@@ -18,7 +18,10 @@ __all__ = ["Sink", "as_sink", "console", "memory", "noop", "parquet"]
 
 
 def parquet(path: str) -> Parquet:
-    """Parquet files below ``path``, one for each epoch and worker; readers see whole epochs' files or none."""
+    """Parquet files below ``path``, one for each epoch and worker.
+
+    Readers see whole epochs' files or none.
+    """
     return Parquet(path)
 
 

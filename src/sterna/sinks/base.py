@@ -1,8 +1,9 @@
 """What a sink is: a half that runs in the tasks and a half that runs at the driver.
 
-The task half writes one worker's output somewhere no reader looks yet and returns a small JSON description, which becomes part of the epoch's
-manifest. The driver half publishes these parts once the manifest is durable. Publishing is idempotent by epoch: after a crash
-it is done again with the same parts. An epoch that was committed is never published again.
+The task half writes one worker's output somewhere no reader looks yet and returns a small JSON description,
+which becomes part of the epoch's manifest. The driver half publishes these parts once the manifest is
+durable. Publishing is idempotent by epoch: after a crash it is done again with the same parts. An epoch that
+was committed is never published again.
 """
 
 from __future__ import annotations

@@ -1,10 +1,11 @@
 """Sinks that write files: parquet for readers, and staged output for callables.
 
-``Parquet``: a task writes ``<path>/_sterna/<name>``, which Spark and pyarrow do not read (names with a leading underscore are
-hidden); publishing moves it to ``<path>/part-<epoch>-<worker>.parquet``. Moved already means published already.
+``Parquet``: a task writes ``<path>/_sterna/<name>``, which Spark and pyarrow do not read (names with a
+leading underscore are hidden); publishing moves it to ``<path>/part-<epoch>-<worker>.parquet``. Moved already
+means published already.
 
-``Staged``: a task writes parquet files below the checkpoint; publishing calls the user's function with a DataFrame over exactly these files.
-The files stay until the epoch can't be replayed any more.
+``Staged``: a task writes parquet files below the checkpoint; publishing calls the user's function with a
+DataFrame over exactly these files. The files stay until the epoch can't be replayed any more.
 """
 
 from __future__ import annotations
@@ -72,7 +73,10 @@ class Parquet(Sink):
         self._store = Store.open(path)
 
     def open(self, checkpoint: Store, schema: pa.Schema, spark: Any, incarnation: int) -> None:  # noqa: ARG002
-        """Takes the directory for this query; ``SinkError`` if it is another's, whose files would be overwritten."""
+        """Takes the directory for this query.
+
+        ``SinkError`` if it is another's, whose files would be overwritten.
+        """
         try:
             mine = str(checkpoint.read_document(DOCUMENT)["query"])
         except FileNotFoundError:

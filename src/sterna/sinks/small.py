@@ -1,6 +1,7 @@
 """Sinks whose output is small enough to travel in the manifest, or is not kept at all.
 
-``Memory`` and ``Console`` carry their rows in the parts themselves, so a crash between prepare and publish loses nothing.
+``Memory`` and ``Console`` carry their rows in the parts themselves, so a crash between prepare and publish
+loses nothing.
 """
 
 from __future__ import annotations

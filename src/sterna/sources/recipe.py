@@ -1,7 +1,9 @@
 """How the router makes the rows of an edge, where these are not simply the rows of the source: unpacked from bytes, changed by a function.
 
-In: a batch of the source's columns. Out: a batch of the recipe's schema. Bytes that can't be record batches of the schema raise ``InvalidInput`` (they don't tell their own types: numbers of another type are read as they are); a function that raises,
-or returns something else than it did when it was tried on no rows, raises ``FoldError`` with its traceback. Both name what is wrong.
+In: a batch of the source's columns. Out: a batch of the recipe's schema. Bytes that can't be record batches
+of the schema raise ``InvalidInput`` (they don't tell their own types: numbers of another type are read as
+they are); a function that raises, or returns something else than it did when it was tried on no rows, raises
+``FoldError`` with its traceback. Both name what is wrong.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """The tick source: makes Spark run an epoch although no data came.
 
-Spark calls nobody while its sources are idle. This source, unioned with the user's, is a directory that Spark watches; a new file in it is
-new data, of no rows. ``Ticker`` drops one when the query wants an epoch (control entries that are due, notifications that would fire) and no data
-is about to bring one: Spark remembers every tick for ever, so they must be few. It polls, because anyone may append to the control stream
-from outside.
+Spark calls nobody while its sources are idle. This source, unioned with the user's, is a directory that Spark
+watches; a new file in it is new data, of no rows. ``Ticker`` drops one when the query wants an epoch (control
+entries that are due, notifications that would fire) and no data is about to bring one: Spark remembers every
+tick for ever, so they must be few. It polls, because anyone may append to the control stream from outside.
 """
 
 from __future__ import annotations
@@ -89,7 +89,8 @@ class Ticker:
         self._latest = epoch
 
     def _tidy(self) -> None:
-        # A tick is read in the epoch after it was dropped or in the one after that, and again if that one is replayed.
+        # A tick is read in the epoch after it was dropped or in the one after that, and again if that one is
+        # replayed.
         epoch = self._epoch()
         done = [path for dropped, path in self._dropped if dropped + KEPT_EPOCHS < epoch]
         if done:

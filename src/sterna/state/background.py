@@ -1,15 +1,19 @@
 """Compaction between epochs: a process that applied an epoch merges runs while the driver prepares the next one.
 
-In: the references that a table ended an epoch with. Out, a little later: an *offer*, a small file with references that mean the same. The apply
-of the next epoch takes the offer in place of what it was given, in whichever process it runs. An offer is named after the references it
-replaces, so it can't be taken for anything else; bins that have moved in between are taken out of it or added to it.
+In: the references that a table ended an epoch with. Out, a little later: an *offer*, a small file with
+references that mean the same. The apply of the next epoch takes the offer in place of what it was given, in
+whichever process it runs. An offer is named after the references it replaces, so it can't be taken for
+anything else; bins that have moved in between are taken out of it or added to it.
 
-Nothing depends on it: if the process dies, the disk is full or the offer comes too late, the runs stay as they are and the next epoch merges.
-What nobody took is swept with other files that no manifest names.
+Nothing depends on it: if the process dies, the disk is full or the offer comes too late, the runs stay as
+they are and the next epoch merges. What nobody took is swept with other files that no manifest names.
 
-When. A merge that runs beside a task of its own process slows it by more than its share, because both need the interpreter; and while no task runs, the driver, often on the same machine, is busy with one thread. So a piece of
-a merge waits a little for its process to be idle, and for one of the machine's seats, of which there is one less than cores. Measured with two cores and 1 GiB of state: epochs in which merges ran at once, wherever they could, took
-up to twice as long. It waits for no longer than ``PATIENCE``, and not at all once a task waits for it, or while merges have not been done in time: then there is too much to do to be polite.
+When. A merge that runs beside a task of its own process slows it by more than its share, because both need
+the interpreter; and while no task runs, the driver, often on the same machine, is busy with one thread. So a
+piece of a merge waits a little for its process to be idle, and for one of the machine's seats, of which there
+is one less than cores. Measured with two cores and 1 GiB of state: epochs in which merges ran at once,
+wherever they could, took up to twice as long. It waits for no longer than ``PATIENCE``, and not at all once a
+task waits for it, or while merges have not been done in time: then there is too much to do to be polite.
 """
 
 from __future__ import annotations
@@ -52,10 +56,16 @@ class Later(Protocol):
         """Do it after the task that asks has ended, or never."""
 
     def settle(self, name: str) -> None:
-        """Return when the work of this name is done, if it was given here and has begun; forget it if it has not."""
+        """Return when the work of this name is done, if it was given here and has begun.
+
+        Forget it if it has not.
+        """
 
     def turn(self) -> AbstractContextManager[None]:
-        """Wait until a piece of work disturbs nobody, but not for long; what is done in this context is that piece."""
+        """Wait until a piece of work disturbs nobody, but not for long.
+
+        What is done in this context is that piece.
+        """
 
 
 class NotBegun(Exception):
@@ -135,7 +145,10 @@ class BackgroundThread:
             yield
 
     def _wait(self) -> None:
-        """Until this process is idle, for a while at most; what nothing was done of yet is given up where a task would have to wait for all of it."""
+        """Until this process is idle, for a while at most.
+
+        What nothing was done of yet is given up where a task would have to wait for all of it.
+        """
         deadline = time.monotonic() + PATIENCE
         with self._changed:
             while not self._awaited and (left := self._busy_for(time.monotonic(), deadline)) > 0:
@@ -151,7 +164,10 @@ class BackgroundThread:
 
 @contextlib.contextmanager
 def seat(in_a_hurry: Callable[[], bool]) -> Iterator[None]:
-    """One of the machine's seats for merging, taken while this context lasts; none if it is in a hurry, or files can't be locked here."""
+    """One of the machine's seats for merging, taken while this context lasts.
+
+    None if it is in a hurry, or files can't be locked here.
+    """
     taken = None
     with contextlib.suppress(OSError, ImportError):
         while taken is None and not in_a_hurry():
@@ -166,7 +182,10 @@ def seat(in_a_hurry: Callable[[], bool]) -> Iterator[None]:
 
 
 def _free_seat() -> int | None:
-    """The locked file of a seat that nobody has; closing it gives it back, and so does the end of the process."""
+    """The locked file of a seat that nobody has.
+
+    Closing it gives it back, and so does the end of the process.
+    """
     import fcntl  # noqa: PLC0415 - not on every system
 
     for number in range(max(1, cores() - 1)):

@@ -1,7 +1,7 @@
 """Gathering and comparing columns by row position, without touching the rows in between.
 
-Fixed-width columns go through NumPy views of Arrow's own buffers, all others through Arrow's ``take``. Equality is
-that of keys: two nulls are equal, and floats are compared by their bits, so a NaN equals itself.
+Fixed-width columns go through NumPy views of Arrow's own buffers, all others through Arrow's ``take``.
+Equality is that of keys: two nulls are equal, and floats are compared by their bits, so a NaN equals itself.
 """
 
 from __future__ import annotations
@@ -40,7 +40,10 @@ def _dtype(kind: pa.DataType) -> np.dtype[Any]:
 
 
 def plain(array: pa.Array) -> npt.NDArray[Any]:
-    """The values of a fixed-width column as unsigned words (or opaque bytes), without a copy; nulls are anything."""
+    """The values of a fixed-width column as unsigned words (or opaque bytes), without a copy.
+
+    Nulls are anything.
+    """
     dtype = _dtype(array.type)
     buffer = array.buffers()[1]
     if buffer is None or len(array) == 0:

@@ -1,19 +1,20 @@
 """Compaction, a bounded amount of it an epoch: few runs to search, and never a pause.
 
-A fresh run has level 0. Where the references of one level lie ``DEPTH`` deep over some hash, all of that level in the
-cell around it become one run of the next level, and the inputs' references lose the cell. A cell is a range that
-shares its first bits, as a bin does, the largest whose rows fit a piece of the budget. So the same cells are merged again and again:
-ranges cut anywhere would leave ever smaller pieces. The references alone say how far compaction has got, so it
-stops anywhere and goes on in the next epoch. When moves have left many small references, those of a narrow range are
-merged across levels.
+A fresh run has level 0. Where the references of one level lie ``DEPTH`` deep over some hash, all of that
+level in the cell around it become one run of the next level, and the inputs' references lose the cell. A cell
+is a range that shares its first bits, as a bin does, the largest whose rows fit a piece of the budget. So the
+same cells are merged again and again: ranges cut anywhere would leave ever smaller pieces. The references
+alone say how far compaction has got, so it stops anywhere and goes on in the next epoch. When moves have left
+many small references, those of a narrow range are merged across levels.
 
-Why the order of runs survives: a merge takes *everything* of its level (or of its level and all lower ones) in its
-range, so what it makes is newer than all else of its new level there. It carries the greatest age of the table, or one more
-where something of its new level already has that, from a merge before it, in this epoch or in one without writes. Ages of
-different epochs lie so far apart (``EPOCH_AGES``) that a run which is written later is always younger.
+Why the order of runs survives: a merge takes *everything* of its level (or of its level and all lower ones)
+in its range, so what it makes is newer than all else of its new level there. It carries the greatest age of
+the table, or one more where something of its new level already has that, from a merge before it, in this
+epoch or in one without writes. Ages of different epochs lie so far apart (``EPOCH_AGES``) that a run which is
+written later is always younger.
 
-In: references. Out: references, and the number of rows merged. Files that nothing refers to any longer are left for
-the collection of garbage, because older manifests may still refer to them.
+In: references. Out: references, and the number of rows merged. Files that nothing refers to any longer are
+left for the collection of garbage, because older manifests may still refer to them.
 """
 
 from __future__ import annotations
@@ -66,12 +67,13 @@ def compact(
         spec: The table.
         refs: All its references of one worker.
         cache: Where runs are read and written.
-        budget_rows: How many rows to merge, fewer if they are wider than 256 bytes; exceeded by a quarter at most,
-            or by rows that share one hash.
+        budget_rows: How many rows to merge, fewer if they are wider than 256 bytes; exceeded by a quarter at
+            most, or by rows that share one hash.
         namer: Gives the name of the next file.
         horizon: Rows of a rows table with a time before this are dropped, whole files of them at no cost.
         durable: Whether to return only once the new files are on disk.
-        piece_rows: How many rows to merge at once, which is what memory has to hold; all of the budget unless given.
+        piece_rows: How many rows to merge at once, which is what memory has to hold; all of the budget unless
+            given.
         depth: How many runs of one level over one hash are too many; at least 2.
         scattered: How many references are not too many, besides those that order itself makes.
         turn: Makes a context in which each piece is merged, which may wait for a better moment.
@@ -81,7 +83,8 @@ def compact(
     """
     current = coalesce(ref for ref in refs if not _expired(ref, horizon))
     if len(current) > scattered:
-        # A reference that spans others' ranges is empty there; pieces of it may have been moved here for nothing.
+        # A reference that spans others' ranges is empty there; pieces of it may have been moved here for
+        # nothing.
         current = [ref for ref in current if _cost([ref], cache, ref.lo, ref.hi)]
     merged = spent = 0
     piece = min(budget_rows, piece_rows or budget_rows)
@@ -161,8 +164,8 @@ def _deepest(refs: Sequence[RunRef], cache: RunCache, budget: int, limit: int) -
             large = bits
     lo = at >> small << small
     hi = lo + (1 << small)
-    # Where the next level is the last and holds no more than what joins it, both become one: else keys that are
-    # written again and again would fill level after level with copies of themselves.
+    # Where the next level is the last and holds no more than what joins it, both become one: else keys that
+    # are written again and again would fill level after level with copies of themselves.
     last = not any(ref.level > level + 1 and ref.cut(lo, hi) for ref in refs)
     below = [ref for ref in refs if ref.level == level + 1]
     if last and small and 0 < _cost(below, cache, lo, hi) <= _cost(layer, cache, lo, hi):

@@ -10,12 +10,18 @@ from typing import Any
 import pyarrow as pa
 
 PIECE = 512 << 10
-"""Bytes of one write. For a larger one Linux looks for pages of 2 MB and more to cache it in, which a virtual machine may have handed back to its host: 46 MB took 120 ms of
-CPU time in one write, and 13 ms in pieces."""
+"""Bytes of one write.
+
+For a larger one Linux looks for pages of 2 MB and more to cache it in, which a virtual machine may have
+handed back to its host: 46 MB took 120 ms of CPU time in one write, and 13 ms in pieces.
+"""
 
 
 def temporary_name(path: str) -> str:
-    """A name beside a file that no other writer uses; hidden, because Spark watches some of the directories."""
+    """A name beside a file that no other writer uses.
+
+    Hidden, because Spark watches some of the directories.
+    """
     folder, name = os.path.split(path)
     return os.path.join(folder, f".{name}.{uuid.uuid4().hex[:12]}.tmp")
 

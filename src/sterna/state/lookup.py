@@ -1,7 +1,7 @@
 """Finding keys in runs: a binary search by hash, then a comparison of keys.
 
-In: the views of a table, the newest first, and needles sorted by hash. Out: where the newest row of each needle is,
-or all its rows. A hash alone never decides: several keys may share one, also within one run.
+In: the views of a table, the newest first, and needles sorted by hash. Out: where the newest row of each
+needle is, or all its rows. A hash alone never decides: several keys may share one, also within one run.
 """
 
 from __future__ import annotations
@@ -245,7 +245,8 @@ def timely(view: View, after: int | None, upto: int) -> Ints:
     if width >= END:
         rows = np.arange(start, stop)
     else:
-        # One comparison does for two: what is too early wraps around and is too late. Chunks stay in the cache.
+        # One comparison does for two: what is too early wraps around and is too late. Chunks stay in the
+        # cache.
         base, limit = np.uint64(low % END), np.uint64(width)
         found = [
             np.flatnonzero(words[at : min(at + _CACHED, stop)] - base < limit) + at

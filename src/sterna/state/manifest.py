@@ -1,7 +1,8 @@
 """The manifest of an epoch: the list of runs that make up each worker's state, and all else that the next epoch needs to know.
 
-Written once, whole, with a checksum. An epoch is *prepared* when its manifest is there and *committed* when its commit marker is there too. The
-decision of an epoch (its freeze) is a document of its own, written before anything of the epoch runs.
+Written once, whole, with a checksum. An epoch is *prepared* when its manifest is there and *committed* when
+its commit marker is there too. The decision of an epoch (its freeze) is a document of its own, written before
+anything of the epoch runs.
 """
 
 from __future__ import annotations
@@ -146,7 +147,8 @@ class Manifests:
 
     @staticmethod
     def _path(epoch: int, what: str) -> str:
-        # Epoch -1 is the state before the first epoch; a name must sort and parse, so epochs are shifted by one.
+        # Epoch -1 is the state before the first epoch; a name must sort and parse, so epochs are shifted by
+        # one.
         return f"{DIRECTORY}/{epoch + 1:012d}.{what}"
 
     def epochs(self, what: str = "manifest.json") -> list[int]:

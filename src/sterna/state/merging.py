@@ -1,8 +1,8 @@
 """Merging slices of runs into one: the kernel of compaction, scanning and flushing.
 
-In: slices ``(run, start, stop)`` of one table, the oldest first. Out: one record batch in the table's run schema,
-sorted by hash. For a value table the newest row of each key stays; for a rows table all rows stay, in append order,
-but those that a later tombstone of their key deletes or that are older than the horizon.
+In: slices ``(run, start, stop)`` of one table, the oldest first. Out: one record batch in the table's run
+schema, sorted by hash. For a value table the newest row of each key stays; for a rows table all rows stay, in
+append order, but those that a later tombstone of their key deletes or that are older than the horizon.
 """
 
 from __future__ import annotations

@@ -22,9 +22,9 @@ EPOCH_AGES = 2**20
 class RunRef:
     """The rows of one run file whose hash is in ``[lo, hi)``.
 
-    ``rows``, ``size``, ``checksum``, ``deletes``, ``oldest`` and ``newest`` describe the whole file. At any one
-    hash, a reference of a lower level holds newer rows than one of a higher level; within a level the greater age
-    is newer.
+    ``rows``, ``size``, ``checksum``, ``deletes``, ``oldest`` and ``newest`` describe the whole file. At any
+    one hash, a reference of a lower level holds newer rows than one of a higher level; within a level the
+    greater age is newer.
     """
 
     name: str

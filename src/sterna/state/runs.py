@@ -1,8 +1,8 @@
 """Run files: immutable, sorted by hash, memory-mapped, checked when a process first opens them.
 
-In: record batches sorted by ``_hash``. Out: ``RunRef`` for what was written, ``Run`` for what was opened. A file that
-is missing, cut short or damaged raises ``StateError`` with its name and what is wrong with it; a damaged local copy
-of a remote file is fetched again once before that.
+In: record batches sorted by ``_hash``. Out: ``RunRef`` for what was written, ``Run`` for what was opened. A
+file that is missing, cut short or damaged raises ``StateError`` with its name and what is wrong with it; a
+damaged local copy of a remote file is fetched again once before that.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ class _Opened:
 class RunCache:
     """The run files that this process has open, the least recently used one closed first.
 
-    A large state has thousands of files, and an epoch may need all of them: what is in use stays open, beyond the limit too. Mapping a file
-    again takes several times as long as looking some hundred keys up in it.
+    A large state has thousands of files, and an epoch may need all of them: what is in use stays open, beyond
+    the limit too. Mapping a file again takes several times as long as looking some hundred keys up in it.
 
     Args:
         store: Where the files live.
@@ -158,7 +158,10 @@ class RunCache:
         durable: bool = False,
         limit: int = SPLIT_BYTES,
     ) -> list[RunRef]:
-        """Write a batch as files of at most ``limit`` bytes, never parting rows of one hash; [] for no rows."""
+        """Write a batch as files of at most ``limit`` bytes, never parting rows of one hash.
+
+        [] for no rows.
+        """
         if batch.num_rows == 0:
             return []
         hashes = plain(batch.column("_hash"))
@@ -198,7 +201,10 @@ class RunCache:
                     os.unlink(self._copy(name))
 
     def _trust(self, name: str, checksum: int) -> None:
-        """Remember that a file need not be checked again; those that nobody asked for longest are forgotten."""
+        """Remember that a file need not be checked again.
+
+        Those that nobody asked for longest are forgotten.
+        """
         self._verified.pop(name, None)
         self._verified[name] = checksum
         while len(self._verified) > 8 * self._most:

@@ -1,10 +1,10 @@
 """Finding hashes in a large sorted array with two memory accesses instead of a binary search.
 
-The range of the hashes is cut into about ten buckets a row, and one bit says whether a bucket has a row. A needle
-whose bit is not set is absent: that settles most misses. For the others, the number of rows before the bit's word
-and the number of bits before it in the word give a position that is right or a few rows too low. One and a half
-bytes a row; built when a run is written, and stored and memory-mapped with it, so that it takes no memory of the
-process's own and costs nothing to open.
+The range of the hashes is cut into about ten buckets a row, and one bit says whether a bucket has a row. A
+needle whose bit is not set is absent: that settles most misses. For the others, the number of rows before the
+bit's word and the number of bits before it in the word give a position that is right or a few rows too low.
+One and a half bytes a row; built when a run is written, and stored and memory-mapped with it, so that it
+takes no memory of the process's own and costs nothing to open.
 """
 
 from __future__ import annotations
@@ -80,8 +80,8 @@ class Index:
         values = self._hashes[rows]
         late = np.flatnonzero(values < needles)
         while len(late):
-            # Two rows in one bucket make the position too low by one. The end is never passed: a needle's bucket
-            # has a row, and all needles are at most the last hash.
+            # Two rows in one bucket make the position too low by one. The end is never passed: a needle's
+            # bucket has a row, and all needles are at most the last hash.
             rows[late] += 1
             values[late] = self._hashes[rows[late]]
             late = late[values[late] < needles[late]]

@@ -13,8 +13,8 @@ import pyarrow as pa
 class TableSpec:
     """A table of an operator.
 
-    A ``value`` table holds one row a key, the newest. A ``rows`` table holds many rows a key, each with a time.
-    The names in ``keys`` and ``values`` are the user's, without the prefixes of the run files.
+    A ``value`` table holds one row a key, the newest. A ``rows`` table holds many rows a key, each with a
+    time. The names in ``keys`` and ``values`` are the user's, without the prefixes of the run files.
     """
 
     name: str

@@ -1,9 +1,10 @@
 """A directory tree on any filesystem that pyarrow opens: where runs, manifests and control entries live.
 
-In: relative paths with ``/`` between the parts, and whole files as bytes. Out: whole files as bytes. A file is
-never seen half written under its final name: on a local disk it is written beside it and renamed, elsewhere it is
-one put. What can't be written or is damaged raises ``StateError`` with the file's name and the reason; what is
-absent raises ``FileNotFoundError``. A store keeps its address only, so it can be pickled and sent to a worker.
+In: relative paths with ``/`` between the parts, and whole files as bytes. Out: whole files as bytes. A file
+is never seen half written under its final name: on a local disk it is written beside it and renamed,
+elsewhere it is one put. What can't be written or is damaged raises ``StateError`` with the file's name and
+the reason; what is absent raises ``FileNotFoundError``. A store keeps its address only, so it can be pickled
+and sent to a worker.
 """
 
 from __future__ import annotations
@@ -146,7 +147,10 @@ class Store:
             raise _failed("read", self.name(path), error) from error
 
     def write(self, path: str, data: Any, *, durable: bool = False) -> None:
-        """Put a whole file in place of whatever was there; with ``durable``, only return once it is on disk."""
+        """Put a whole file in place of whatever was there.
+
+        With ``durable``, only return once it is on disk.
+        """
         local = self.local_path(path)
         try:
             self._make_parent(path)
@@ -173,7 +177,8 @@ class Store:
     def create_exclusive(self, path: str, data: Any) -> bool:
         """Create a file unless it exists, and say whether it was created here.
 
-        On a local disk one of several callers wins; elsewhere two callers at the same moment may both believe so.
+        On a local disk one of several callers wins; elsewhere two callers at the same moment may both believe
+        so.
         """
         local = self.local_path(path)
         if local is None:
@@ -187,7 +192,8 @@ class Store:
             try:
                 write_file(temporary, data, durable=True)
                 try:
-                    # A link fails if the name is taken, as O_EXCL does, but the file appears with all its bytes.
+                    # A link fails if the name is taken, as O_EXCL does, but the file appears with all its
+                    # bytes.
                     os.link(temporary, local)
                 except OSError as error:
                     if error.errno not in _NO_LINKS:
@@ -203,7 +209,10 @@ class Store:
         return True
 
     def move(self, source: str, target: str) -> None:
-        """Rename a file; ``FileNotFoundError`` if there is none. Where a store can't rename, it is copied, then deleted."""
+        """Rename a file; ``FileNotFoundError`` if there is none.
+
+        Where a store can't rename, it is copied, then deleted.
+        """
         local = self.local_path(source)
         try:
             if local is not None:

@@ -1,8 +1,8 @@
 """One worker's table at one epoch: a view over its runs, and the writes of this epoch on top.
 
-In: hashes (uint64) and key columns in the order of the table's keys, with value columns in theirs. Reads see the
-earlier writes of the same epoch. Nothing is written to disk until ``flush``, which hands over the epoch's writes as
-one run; a table that is thrown away instead leaves no trace. A damaged run raises ``StateError``.
+In: hashes (uint64) and key columns in the order of the table's keys, with value columns in theirs. Reads see
+the earlier writes of the same epoch. Nothing is written to disk until ``flush``, which hands over the epoch's
+writes as one run; a table that is thrown away instead leaves no trace. A damaged run raises ``StateError``.
 """
 
 from __future__ import annotations
@@ -179,7 +179,9 @@ class Table:
         return pa.Table.from_batches([batch for batch in batches if batch.num_rows], self.spec.schema())
 
     def flush(self, write: Callable[[pa.RecordBatch], list[RunRef]]) -> list[RunRef]:
-        """Hand this epoch's writes over as one batch to what writes it, e.g. ``cache.writer(...)``; [] if none.
+        """Hand this epoch's writes over as one batch to what writes it, e.g.
+
+        ``cache.writer(...)``; [] if none.
 
         The table goes on showing them.
         """
@@ -253,7 +255,8 @@ class Table:
         self._tidy()
 
     def _tidy(self) -> None:
-        # Like sizes are merged, so that many small writes cost the logarithm of their number, not their number.
+        # Like sizes are merged, so that many small writes cost the logarithm of their number, not their
+        # number.
         while len(self._memory) > 2 and self._memory[-1].rows * 2 > self._memory[-2].rows:
             self._memory[-2:] = [self._merged(self._memory[-2:])]
 

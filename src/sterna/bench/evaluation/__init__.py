@@ -1,6 +1,8 @@
 """The evaluation page: every figure and table of the Megaphone paper that applies, measured here, beside what the paper says.
 
-``page.made`` is a pure function from the folder of JSON files that benchmarks print, and the source of the queries, whose lines are counted, to
-the text of ``docs/evaluation.md`` and its pictures. Nothing in the page is typed by hand: amounts come from the files, and sentences that judge
-them are chosen by them. ``entries`` reads files, ``paper`` holds what the paper says, ``plots`` and ``pictures`` draw, and there is one module for each section.
+``page.made`` is a pure function from the folder of JSON files that benchmarks print, and the source of the
+queries, whose lines are counted, to the text of ``docs/evaluation.md`` and its pictures. Nothing in the page
+is typed by hand: amounts come from the files, and sentences that judge them are chosen by them. ``entries``
+reads files, ``paper`` holds what the paper says, ``plots`` and ``pictures`` draw, and there is one module for
+each section.
 """

@@ -1,4 +1,7 @@
-"""Figure 1: latency over time while a quarter of the state moves, by strategy; and Spark's own way beside it."""
+"""Figure 1: latency over time while a quarter of the state moves, by strategy.
+
+And Spark's own way beside it.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What a migration costs afterwards: rows a second before and after one, against a query that never moved. Not in the paper."""
+"""What a migration costs afterwards: rows a second before and after one, against a query that never moved.
+
+Not in the paper.
+"""
 
 from __future__ import annotations
 

@@ -15,7 +15,10 @@ PAPER = "most queries are shorter on Megaphone than on timely dataflow alone"
 
 
 def counted(folder: Path) -> dict[str, tuple[int, int]]:
-    """For each query the lines on Spark's own operators and on Sterna; ``folder`` holds the source of ``sterna.nexmark``."""
+    """For each query the lines on Spark's own operators and on Sterna.
+
+    ``folder`` holds the source of ``sterna.nexmark``.
+    """
     by_name = {line["query"]: line for line in lines(folder)}
     found = {query: (by_name[query]["spark_whole"], by_name[query]["sterna_whole"]) for query in LINES}
     for query, pair in found.items():

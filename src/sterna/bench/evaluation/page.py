@@ -43,7 +43,8 @@ def made(figures: Path, source: Path = SOURCE) -> Page:
     """The page from a folder of figures; the same files give the same page, byte for byte.
 
     Args:
-        figures: the folder with what benchmarks print with ``--json``; a file that is missing is told of in the page.
+        figures: the folder with what benchmarks print with ``--json``; a file that is missing is told of in
+            the page.
         source: the source of ``sterna.nexmark``, whose lines are counted.
 
     Raises:
@@ -90,7 +91,10 @@ def _brief(section: Section) -> list[str]:
 
 
 def write(page: Page, file: Path) -> list[Path]:
-    """Writes the page and its pictures, and removes pictures that an earlier page had; returns what was written or removed."""
+    """Writes the page and its pictures, and removes pictures that an earlier page had.
+
+    Returns what was written or removed.
+    """
     if not file.parent.is_dir():
         raise InvalidInput(f"{file} can't be written: there is no folder {file.parent}")
     changed = stale(page, file)

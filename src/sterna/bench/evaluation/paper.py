@@ -1,7 +1,7 @@
 """What the Megaphone paper says: the amounts in its tables and text. Nothing here is measured by us.
 
-M. Hoffmann, A. Lattuada, F. McSherry, V. Kalavri, J. Liagouris, T. Roscoe: Megaphone: Latency-conscious state migration for distributed streaming
-dataflows. PVLDB 12(9), 2019.
+M. Hoffmann, A. Lattuada, F. McSherry, V. Kalavri, J. Liagouris, T. Roscoe: Megaphone: Latency-conscious state
+migration for distributed streaming dataflows. PVLDB 12(9), 2019.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A picture of the page: an SVG file that needs nothing else, with a background of its own, light or dark as the reader likes it.
 
-The charts of the HTML report are used as they are, with the part of its style sheet that is theirs. A picture is 900 units wide; text in it
-is 13 high, so it can be read at that width.
+The charts of the HTML report are used as they are, with the part of its style sheet that is theirs. A picture
+is 900 units wide; text in it is 13 high, so it can be read at that width.
 """
 
 from __future__ import annotations

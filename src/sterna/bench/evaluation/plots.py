@@ -1,6 +1,7 @@
 """Plots of the sweeps: marks on two axes, one line a series, with bands of time behind them and a legend beside them.
 
-What a mark stands for is told by its shape and by the legend, never by text beside it, so that no two labels can touch.
+What a mark stands for is told by its shape and by the legend, never by text beside it, so that no two labels
+can touch.
 """
 
 from __future__ import annotations
@@ -138,7 +139,10 @@ def plot(
     notes: Sequence[str] = (),
     height: float = PLOT,
 ) -> Picture:
-    """The whole picture; ``shapes`` says what each shape stands for, where it is not the series. A single series needs no legend."""
+    """The whole picture; ``shapes`` says what each shape stands for, where it is not the series.
+
+    A single series needs no legend.
+    """
     begin = top(notes) + (BAND_LABELS if bands else 10.0)
     series = [one for one in series if one.marks]
     legend = LEGEND if len(series) > 1 else RIGHT

@@ -1,6 +1,7 @@
 """NEXMark's events as parquet files, the same number of each kind an epoch, which any system that reads files can be given.
 
-All sides read the same files with Spark's own file source, so the source costs each the same. Only the kinds that a query reads are written, and the DataFrames have only the columns that it reads: Spark would find these
+All sides read the same files with Spark's own file source, so the source costs each the same. Only the kinds
+that a query reads are written, and the DataFrames have only the columns that it reads: Spark would find these
 by itself, Sterna takes what its DataFrame has.
 """
 
@@ -32,7 +33,8 @@ class Files:
         epochs: how many there are.
         each: events that happen in an epoch, of all kinds.
         reads: which columns of which kinds are read; other kinds are not written.
-        cores: files of a kind in an epoch, so that every core has one to read; fewer, if the events of an epoch can't be shared out evenly.
+        cores: files of a kind in an epoch, so that every core has one to read; fewer, if the events of an
+            epoch can't be shared out evenly.
     """
 
     folder: Path
@@ -57,7 +59,10 @@ class Files:
         return self
 
     def frames(self, spark: SparkSession) -> dict[str, DataFrame]:
-        """A streaming DataFrame for each kind, with the columns that are read; of a kind that nobody reads it is empty."""
+        """A streaming DataFrame for each kind, with the columns that are read.
+
+        Of a kind that nobody reads it is empty.
+        """
         return {
             kind: spark.readStream.schema(self._columns(kind, schema))
             .option("maxFilesPerTrigger", self.parts)

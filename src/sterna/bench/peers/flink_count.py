@@ -1,13 +1,20 @@
 """The count by key as Flink SQL jobs, and what can be seen of them from outside.
 
-Flink counts the records of each key and keeps the greatest payload where there is one, as the others do, and nothing else, with mini-batches and two-phase aggregation as its guide to tuning recommends. It reads the files
-that the others read; a line of them is a range of ``CHUNK`` records, which two array constructors make records of: native code, so that the source is not the limit.
+Flink counts the records of each key and keeps the greatest payload where there is one, as the others do, and
+nothing else, with mini-batches and two-phase aggregation as its guide to tuning recommends. It reads the
+files that the others read; a line of them is a range of ``CHUNK`` records, which two array constructors make
+records of: native code, so that the source is not the limit.
 
-For the most records a second, all outputs are dropped, and how far the job is, is what its first phase of aggregation has taken, by Flink's own counters. Flink's ``blackhole`` does not want the row before an update, so the job does not make it.
+For the most records a second, all outputs are dropped, and how far the job is, is what its first phase of
+aggregation has taken, by Flink's own counters. Flink's ``blackhole`` does not want the row before an update,
+so the job does not make it.
 
-For latency, what is put out for one key in ``SAMPLE`` is printed as well. As every key comes in its turn (``source.Turns``), a key and its count tell which record was counted, and each sampled record shows as one line. A record's latency runs from the moment at which it was due to the moment at which
-its line appeared: earlier than a sink that puts out everything exactly once would show it, because that waits for a checkpoint. ``print`` wants all rows of a change, so here the aggregation also makes the row before each update; none of the connectors in the
-package that show something does without it.
+For latency, what is put out for one key in ``SAMPLE`` is printed as well. As every key comes in its turn
+(``source.Turns``), a key and its count tell which record was counted, and each sampled record shows as one
+line. A record's latency runs from the moment at which it was due to the moment at which its line appeared:
+earlier than a sink that puts out everything exactly once would show it, because that waits for a checkpoint.
+``print`` wants all rows of a change, so here the aggregation also makes the row before each update; none of
+the connectors in the package that show something does without it.
 """
 
 from __future__ import annotations
@@ -39,7 +46,9 @@ SINK = "dropped"
 
 @dataclass(frozen=True)
 class Tuning:
-    """What is set for one purpose; for a try by hand, take a copy with ``dataclasses.replace`` and put it in the place of ``RACE``.
+    """What is set for one purpose.
+
+    For a try by hand, take a copy with ``dataclasses.replace`` and put it in the place of ``RACE``.
 
     Attributes:
         slots: of the TaskManager; they share its memory, so no more than are used.
@@ -214,7 +223,8 @@ class Watcher:
         """In how many sampled keys the greatest count is not the number of records below ``end`` with that key; ``probed`` says that the ``probes`` came after these."""
         keys = self._keys
         whole, rest = divmod(end, keys.count)
-        # A record is a multiple of the sample where its key is: the multiplier is odd, and both are powers of two.
+        # A record is a multiple of the sample where its key is: the multiplier is odd, and both are powers of
+        # two.
         more = {keys.key(record) for record in range(0, rest, SAMPLE)}
         last = {keys.key(record) for record in probes(end, keys.count)} if probed else set()
         return sum(
@@ -226,7 +236,8 @@ class Watcher:
 def probes(end: int, keys: int) -> list[int]:
     """The sampled records of every ``PROBE``-th chunk of a turn from ``end`` on.
 
-    A line that was printed before a rescale does not say whether the record is still counted after it; the next record of the same key does.
+    A line that was printed before a rescale does not say whether the record is still counted after it; the
+    next record of the same key does.
     """
     chunks = range(end, end + keys, PROBE * CHUNK)
     return [record for first in chunks for record in range(first, min(first + CHUNK, end + keys), SAMPLE)]

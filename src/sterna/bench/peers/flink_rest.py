@@ -43,7 +43,10 @@ class Rest:
         return str(entries[0].get("stacktrace"))[:1000] if entries else "it had no exception"
 
     def records_in(self, job: str, operator: str) -> int:
-        """How many records an operator, which is known by a part of its name, has taken in all its subtasks; 0 where Flink does not say yet."""
+        """How many records an operator, which is known by a part of its name, has taken in all its subtasks.
+
+        0 where Flink does not say yet.
+        """
         if (job, operator) not in self._counters:
             path = self._counter(job, operator)
             if path is None:
@@ -61,7 +64,10 @@ class Rest:
         return None
 
     def rescale(self, job: str, parallelism: int) -> None:
-        """Asks for another parallelism of all of a job's vertices; the job restarts in place when it gets it."""
+        """Asks for another parallelism of all of a job's vertices.
+
+        The job restarts in place when it gets it.
+        """
         wanted = self.get(f"/jobs/{job}/resource-requirements")
         for vertex in wanted.values():
             vertex["parallelism"] = {"lowerBound": parallelism, "upperBound": parallelism}

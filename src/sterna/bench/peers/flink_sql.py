@@ -1,7 +1,7 @@
 """A job of Flink's from statements of SQL, through Flink's own client in Java.
 
-The client is a JVM of its own, which Python calls through the Py4J that Flink brings along; it lives as long as it takes to start the job. What fails, or is not answered within
-``ANSWER_SECONDS``, raises ``FlinkError``.
+The client is a JVM of its own, which Python calls through the Py4J that Flink brings along; it lives as long
+as it takes to start the job. What fails, or is not answered within ``ANSWER_SECONDS``, raises ``FlinkError``.
 """
 
 from __future__ import annotations
@@ -40,7 +40,10 @@ class Client:
     def submit(
         self, port: int, parallelism: int, options: Mapping[str, str], statements: Sequence[str]
     ) -> str:
-        """Runs statements on the cluster with this REST port, the last of which starts a job; returns its id."""
+        """Runs statements on the cluster with this REST port, the last of which starts a job.
+
+        Returns its id.
+        """
         with self._gateway() as gateway:
             try:
                 java = gateway.jvm.org.apache.flink

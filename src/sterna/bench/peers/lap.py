@@ -1,7 +1,10 @@
-"""A lap: one system counts by key at a set rate and goes from two workers to four. What it is, and what is told of it.
+"""A lap: one system counts by key at a set rate and goes from two workers to four.
 
-A lap begins with a state that holds every key once. Records come at a set rate whatever the system does; after a quiet time the number of workers is changed, and the lap ends when latency is what
-it was. Records that were due up to ``LEAD_SECONDS`` before the change count to it: they may wait for it.
+What it is, and what is told of it.
+
+A lap begins with a state that holds every key once. Records come at a set rate whatever the system does;
+after a quiet time the number of workers is changed, and the lap ends when latency is what it was. Records
+that were due up to ``LEAD_SECONDS`` before the change count to it: they may wait for it.
 """
 
 from __future__ import annotations

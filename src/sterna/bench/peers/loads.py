@@ -1,10 +1,13 @@
 """What each NEXMark query reads when Sterna and Spark's own operators are compared, and how much of it.
 
-A row is an event of a kind that the query reads; events of other kinds are not made, and nobody counts them. An epoch holds the same number of rows every time, and its event time is as long every time, so it follows from
-numbers when windows end. Where the goal is about many keys, the state holds many, and rows leave it as well as enter it while epochs count:
+A row is an event of a kind that the query reads; events of other kinds are not made, and nobody counts them.
+An epoch holds the same number of rows every time, and its event time is as long every time, so it follows
+from numbers when windows end. Where the goal is about many keys, the state holds many, and rows leave it as
+well as enter it while epochs count:
 
 - Query 3 keeps half of the persons and a fifth of the auctions for ever.
-- Queries 8 and NBQ8 keep all persons and auctions of twelve hours, which are somewhat more than six epochs: a window ends in the seventh.
+- Queries 8 and NBQ8 keep all persons and auctions of twelve hours, which are somewhat more than six epochs: a
+  window ends in the seventh.
 - Queries 4 and 6 keep the open auctions, of which some close in every epoch.
 """
 
@@ -36,7 +39,8 @@ class Load:
         epochs: how many there are.
         warm: how many of them do not count, while code is compiled and the state is built up; at least one.
         span: seconds of event time an epoch.
-        ends: seconds of event time from the end of a window to the end of the next; ``None`` if there are no windows.
+        ends: seconds of event time from the end of a window to the end of the next; ``None`` if there are no
+            windows.
         in_flight: how many auctions are open at a time, about, once that many have begun.
     """
 
@@ -148,7 +152,11 @@ LOADS = {
         ends=4 * HOUR,
     ),
 }
-"""By query. Where windows slide, Spark keeps every bid in each of its windows, sixty in Query 5: its epochs are smaller, and fewer."""
+"""By query.
+
+Where windows slide, Spark keeps every bid in each of its windows, sixty in Query 5: its epochs are smaller,
+and fewer.
+"""
 
 
 @dataclass(frozen=True)

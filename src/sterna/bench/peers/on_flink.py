@@ -1,8 +1,11 @@
 """Laps and maximum rates of Apache Flink; each starts a cluster of its own and ends it.
 
-Two of four slots of one TaskManager are used at first, then all: as its documentation says of elastic scaling, the adaptive scheduler restarts the job in place from its latest checkpoint when other resource requirements are put to it.
+Two of four slots of one TaskManager are used at first, then all: as its documentation says of elastic
+scaling, the adaptive scheduler restarts the job in place from its latest checkpoint when other resource
+requirements are put to it.
 
-Every wait has a limit, and ends at once if a process of Flink or the job has ended: with ``FlinkError``, which says what was waited for and what Flink said last.
+Every wait has a limit, and ends at once if a process of Flink or the job has ended: with ``FlinkError``,
+which says what was waited for and what Flink said last.
 """
 
 from __future__ import annotations
@@ -57,7 +60,8 @@ class OnFlink:
     """Flink, with an empty folder of its own for each lap.
 
     Attributes:
-        cores: how many processors its processes used while the most records a second were measured, each time.
+        cores: how many processors its processes used while the most records a second were measured, each
+            time.
     """
 
     name = "flink"
@@ -154,7 +158,10 @@ class Running:
             raise FlinkError(f"Flink {failure} in {LONGEST_SECONDS:.0f} s: {said}")
 
     def until(self, done: Callable[[], bool], limit: float) -> bool:
-        """Whether something became so within so many seconds; ``FlinkError`` if the job or a process of Flink has ended."""
+        """Whether something became so within so many seconds.
+
+        ``FlinkError`` if the job or a process of Flink has ended.
+        """
         deadline, checked = time.monotonic() + limit, time.monotonic()
         while not done():
             now = time.monotonic()

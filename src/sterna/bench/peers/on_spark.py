@@ -1,7 +1,9 @@
 """Laps and maximum rates of what runs on Spark: Sterna, and Spark's own aggregation.
 
-Sterna ships the state that moves, also between workers of one machine (``share_host_state=False``), and moves it ``matched``. Spark runs as in ``subjects``, and writes its own logs in the quick way in which Sterna
-has them written on a local disk, which its guide does not mention: in its favour. Both are filled by records that go through the query.
+Sterna ships the state that moves, also between workers of one machine (``share_host_state=False``), and moves
+it ``matched``. Spark runs as in ``subjects``, and writes its own logs in the quick way in which Sterna has
+them written on a local disk, which its guide does not mention: in its favour. Both are filled by records that
+go through the query.
 """
 
 from __future__ import annotations
@@ -114,7 +116,8 @@ def counts(spark: SparkSession, subject: Subject, checkpoint: str) -> DataFrame:
         assert subject.handle is not None, "not started"
         held: DataFrame = subject.handle.state()
         return held.select("key", "n")
-    # The state store knows columns by their place: the key, the count, and the greatest payload if there is one.
+    # The state store knows columns by their place: the key, the count, and the greatest payload if there is
+    # one.
     flat = spark.read.format("statestore").load(checkpoint).select("key.*", "value.*")
     return flat.toDF("key", "n", *flat.columns[2:])
 
@@ -130,7 +133,10 @@ def _patient(action: Callable[[Run], None]) -> Callable[[Run], None]:
 
 
 def wrong(counts: DataFrame, keys: Turns, end: int) -> int:
-    """How many keys have not been counted as often as they are among the records below ``end``, exactly once; a key that is in two places, or should not be there, counts as wrong too."""
+    """How many keys have not been counted as often as they are among the records below ``end``, exactly once.
+
+    A key that is in two places, or should not be there, counts as wrong too.
+    """
     known = (F.col("key") >= 0) & (F.col("key") < keys.count)
     right = F.coalesce(known & (F.col("n") == keys.times(F.col("key"), end)), F.lit(False))
     each = counts.groupBy("key").agg(F.count(F.lit(1)).alias("rows"), F.bool_and(right).alias("right"))

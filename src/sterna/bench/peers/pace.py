@@ -1,7 +1,8 @@
 """How fast a query went, and what its state came to, from Spark's progress reports.
 
-The rate is all rows over all the time from the end of the last epoch of the warm-up to the end of the last epoch with events, as in ``ceiling``: what happens between two epochs counts, such as merging state or maintaining it,
-where it makes the next one wait.
+The rate is all rows over all the time from the end of the last epoch of the warm-up to the end of the last
+epoch with events, as in ``ceiling``: what happens between two epochs counts, such as merging state or
+maintaining it, where it makes the next one wait.
 """
 
 from __future__ import annotations
@@ -71,7 +72,9 @@ def paced(reports: Sequence[Mapping[str, Any]], load: Load) -> tuple[float, tupl
 def spark_state(reports: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """What each of Spark's stateful operators did to its state in these epochs, all of them since the state was empty.
 
-    Spark does not count the rows of its state, because its guide recommends so. A join puts in each row once, so ``rows`` is what it put in less what it removed; of other operators, which put in a row whenever it changes, it is not known.
+    Spark does not count the rows of its state, because its guide recommends so. A join puts in each row once,
+    so ``rows`` is what it put in less what it removed; of other operators, which put in a row whenever it
+    changes, it is not known.
     """
     out: dict[int, dict[str, Any]] = {}
     for report in reports:

@@ -1,7 +1,9 @@
 """How many events a second get into Sterna's router: packed, and as rows.
 
-Method. Query 2, which has no state and answers little, on the source ``nexmark`` without a rate: epochs of a fixed number of events run back to back, packed and as rows in turns. So everything counts that lies between the generator and the
-router's last column: making the events, the way through the JVM, opening them, reading the columns that are asked for.
+Method. Query 2, which has no state and answers little, on the source ``nexmark`` without a rate: epochs of a
+fixed number of events run back to back, packed and as rows in turns. So everything counts that lies between
+the generator and the router's last column: making the events, the way through the JVM, opening them, reading
+the columns that are asked for.
 """
 
 from __future__ import annotations

@@ -1,9 +1,12 @@
 """NEXMark's queries on Sterna and on Spark's own operators: rows a second at the same size of epochs.
 
-Method. Both read the same parquet files, the same number of each kind an epoch, from an empty state, until all are read (``loads``); the first epochs, while code is compiled and the state is built up, do not count.
-Rounds alternate, and so does who is first. The rate is all rows over all the time between the ends of epochs (``pace``). Outputs go to a sink that drops them. How both are set up is in ``sides``.
+Method. Both read the same parquet files, the same number of each kind an epoch, from an empty state, until
+all are read (``loads``); the first epochs, while code is compiled and the state is built up, do not count.
+Rounds alternate, and so does who is first. The rate is all rows over all the time between the ends of epochs
+(``pace``). Outputs go to a sink that drops them. How both are set up is in ``sides``.
 
-Where Spark can keep the state of a join in several formats, its first turn runs all of them, and the fastest is the one that counts and that its other turns have.
+Where Spark can keep the state of a join in several formats, its first turn runs all of them, and the fastest
+is the one that counts and that its other turns have.
 """
 
 from __future__ import annotations
@@ -40,7 +43,10 @@ def compare(
     say: Say,
     fail: Callable[[str, Exception], None],
 ) -> list[dict[str, Any]]:
-    """A line for each query; both take so many turns. A query that fails is told of, and costs only itself."""
+    """A line for each query; both take so many turns.
+
+    A query that fails is told of, and costs only itself.
+    """
     out = []
     for name in names:
         try:

@@ -2,10 +2,14 @@
 
 - ``router``: how many NEXMark events a second get into Sterna's router (``packed``).
 - ``queries``: NEXMark's queries, Sterna and Spark's own operators (``queries``).
-- ``throughput``: how many records a second a count by key keeps up with, over more keys than caches hold, and over few (``few_keys``): Sterna, Spark, Flink.
-- ``rescale``: from two workers to four while records come at half of what the slowest keeps up with, over states that grow: the same three (``lap``).
+- ``throughput``: how many records a second a count by key keeps up with, over more keys than caches hold, and
+  over few (``few_keys``): Sterna, Spark, Flink.
+- ``rescale``: from two workers to four while records come at half of what the slowest keeps up with, over
+  states that grow: the same three (``lap``).
 
-Every round all systems take their turn, in an order that is reversed every other round, each from the start with an empty folder; only one runs at a time. All rounds are in the result. What a peer does better is in ``peer_better``.
+Every round all systems take their turn, in an order that is reversed every other round, each from the start
+with an empty folder; only one runs at a time. All rounds are in the result. What a peer does better is in
+``peer_better``.
 """
 
 from __future__ import annotations
@@ -59,10 +63,12 @@ class Sizes:
         router: the events of NEXMark, packed and not.
         queries: the NEXMark queries.
         throughput: the keys of the count: more than caches hold.
-        few_keys: the keys of another count: so few that what comes in a second has each of them several times.
+        few_keys: the keys of another count: so few that what comes in a second has each of them several
+            times.
         rescale: the states, the smallest first.
         course: how long everything takes.
-        bins: of Sterna while it rescales: half of them move, two in a step. ``docs/peers.md`` says why not as many as a query has unless told otherwise.
+        bins: of Sterna while it rescales: half of them move, two in a step. ``docs/peers.md`` says why not as
+            many as a query has unless told otherwise.
         share: how much of what the slowest keeps up with they are given while they rescale.
         rounds: how often the systems take turns.
         memory: of Spark's heap and of Flink's TaskManager.
@@ -133,7 +139,8 @@ def run(
         rounds: how often systems take turns; as the sizes say unless given.
         master: Spark's master, if no session runs yet.
         folder: where the temporary folder goes; the system's choice unless given.
-        flink_home: a folder that Flink is installed into, and found in the next time; a temporary one unless given.
+        flink_home: a folder that Flink is installed into, and found in the next time; a temporary one unless
+            given.
     """
     for name in names:
         if name not in QUERIES:
@@ -217,7 +224,10 @@ class _Bench:
     def _turns(
         self, peers: list[Peer], what: str, turn: Callable[[Peer, str], None], times: int | None = None
     ) -> None:
-        """Every round, or so many times, every system once, each with an empty folder; one that fails is told of, and costs only itself."""
+        """Every round, or so many times, every system once, each with an empty folder.
+
+        One that fails is told of, and costs only itself.
+        """
         for number in range(times or self.rounds):
             for peer in peers if number % 2 == 0 else peers[::-1]:
                 folder = self._root / f"{what}-{peer.name}-{number}"
@@ -303,7 +313,10 @@ class _Bench:
         return {"from": BEFORE, "to": AFTER, "ceilings": ceilings, "results": lines}
 
     def _common_rate(self, peers: list[Peer]) -> tuple[float, dict[str, int]]:
-        """A share of what the slowest keeps up with, with the largest state; and what all keep up with, without those that failed at it."""
+        """A share of what the slowest keeps up with, with the largest state.
+
+        And what all keep up with, without those that failed at it.
+        """
         found: dict[str, int] = {}
 
         def turn(peer: Peer, folder: str) -> None:

@@ -1,7 +1,10 @@
 """One run of a NEXMark query on Sterna, or on Spark's own operators: over all files, from an empty state.
 
-Spark runs as its guide recommends for large state: RocksDB, changelog checkpoints, no counting of the total number of rows; it has as many state partitions as there are cores, as Sterna has workers. Two things are in its favour, though its guide does not
-mention them: it writes its own logs in the quick way in which Sterna has them written on a local disk, and a join may keep its state in the format that Spark 4.3 has for it (version 4, which finds rows that are too old without looking at all rows).
+Spark runs as its guide recommends for large state: RocksDB, changelog checkpoints, no counting of the total
+number of rows; it has as many state partitions as there are cores, as Sterna has workers. Two things are in
+its favour, though its guide does not mention them: it writes its own logs in the quick way in which Sterna
+has them written on a local disk, and a join may keep its state in the format that Spark 4.3 has for it
+(version 4, which finds rows that are too old without looking at all rows).
 """
 
 from __future__ import annotations

@@ -1,7 +1,10 @@
-"""Auctions that close: each with the price of its winning bid, at the time at which it expires. Queries 4 and 6 are made of these.
+"""Auctions that close: each with the price of its winning bid, at the time at which it expires.
 
-The winner is the highest bid while the auction is open that is not below its reserve; of two equal ones the earlier. An open auction keeps its best bid so far; a bid
-whose auction has not come yet waits for it until the watermark has passed the bid's time: the auction would be older still.
+Queries 4 and 6 are made of these.
+
+The winner is the highest bid while the auction is open that is not below its reserve; of two equal ones the
+earlier. An open auction keeps its best bid so far; a bid whose auction has not come yet waits for it until
+the watermark has passed the bid's time: the auction would be older still.
 """
 
 from __future__ import annotations

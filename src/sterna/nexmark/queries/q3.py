@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
 from sterna.nexmark.streams import Streams
 from sterna.stream import Stream
 
-STATES, CATEGORY = pa.array(["OR", "ID", "CA"]), 10
+STATES, CATEGORY = ["OR", "ID", "CA"], 10
 
 
 def q3(events: Streams) -> Stream:
     """(id, name, city, state, auction): every auction joins its seller, whichever comes first."""
-    sellers = events.persons.map(lambda rows: rows.filter(pc.is_in(rows.column("state"), STATES)))
-    auctions = events.auctions.map(lambda rows: rows.filter(pc.equal(rows.column("category"), CATEGORY)))
+    sellers = events.persons.where(state=STATES)
+    auctions = events.auctions.where(category=CATEGORY)
     return sellers.key_by("id").join(
         auctions.key_by("seller"), left=["name", "city", "state"], right={"auction": "id"}
     )

@@ -1,4 +1,7 @@
-"""Query 5: which auctions have had most bids in the last minute? Asked every second; all that tie for the first place."""
+"""Query 5: which auctions have had most bids in the last minute?
+
+Asked every second; all that tie for the first place.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """Auctions and their bids in the same session: what happens to an auction is one session until nothing happens for a while. NBQX is made of these.
 
-Rows of a session wait in the state until the watermark is a gap past the last of them; then its pairs come out and its rows are deleted.
+Rows of a session wait in the state until the watermark is a gap past the last of them; then its pairs come
+out and its rows are deleted.
 """
 
 from __future__ import annotations
@@ -69,7 +70,10 @@ class Sessions:
     def _sessions(
         self, auctions: pa.Table, bids: pa.Table, frontier: int | None
     ) -> tuple[Ints, Ints, npt.NDArray[np.bool_]]:
-        """The session of each row, of the auctions and then of the bids; when each session began, and whether it has ended."""
+        """The session of each row, of the auctions and then of the bids.
+
+        When each session began, and whether it has ended.
+        """
         which = np.concatenate([ints(side, "_position") for side in (auctions, bids)])
         time = np.concatenate([ints(side, "dateTime") for side in (auctions, bids)])
         order = np.lexsort((time, which))

@@ -1,7 +1,7 @@
 """Bids for each auction in sliding windows. Queries 5 and NBQ5 are made of these.
 
-Bids are counted in panes, as long as a window slides; a window is some panes. An auction that has panes waits for the end of its next window, whichever epoch passes it:
-one epoch may pass many.
+Bids are counted in panes, as long as a window slides; a window is some panes. An auction that has panes waits
+for the end of its next window, whichever epoch passes it: one epoch may pass many.
 """
 
 from __future__ import annotations
@@ -43,7 +43,8 @@ class Counting:
         """Counts bids, and puts out the windows that have ended."""
         self._count(bids, tables, later)
         ended = later.due.select(["auction", "until"])
-        # An auction may have been told to wait for an earlier window after it began to wait for a later one, and then for the later one again.
+        # An auction may have been told to wait for an earlier window after it began to wait for a later one,
+        # and then for the later one again.
         current = pc.equal(tables.waiting.get(ended).column("until"), ended.column("until"))
         ended = ended.filter(current)
         _, once = np.unique(ints(ended, "auction"), return_index=True)
