@@ -144,6 +144,14 @@ def test_a_planner_keeps_the_balance_and_lets_the_last_workers_leave(planner, be
     assert load.max() <= (1 + even.tau) * load.mean() * (1 + 1e-9)
 
 
+@pytest.mark.parametrize("planner", ["ssm", "general"])
+def test_a_planner_wants_a_bin_for_each_worker(planner):
+    here = Configuration.initial(8, 2)
+    assert rescale(8, planner, 1.0).resolve(here).workers == 8
+    with pytest.raises(UpdateRefused, match=r"9 workers are more than the 8 bins.*bins\(16\)"):
+        rescale(9, planner, 1.0).resolve(here)
+
+
 def test_a_planner_moves_less_state_than_the_fewest_bins():
     sizes = np.array([100.0, 1, 1, 1, 1, 1, 1, 100])
     here = Configuration.initial(8, 2)
