@@ -74,18 +74,18 @@ class Remote:
                 found.append(self._manifests.read(epoch))
         return found
 
-    def recent(self) -> list[EpochCost]:
-        """What the retained epochs took."""
-        costs = [EpochCost.of(one.epoch, one.facts) for one in self.retained()]
-        return [cost for cost in costs if cost is not None]
-
     def statistics(self, operator: str, manifest: Manifest) -> Statistics:
-        """What the manifests tell about an operator."""
+        """What the manifests tell about an operator: its bins as of one of them, averages of the retained ones."""
         configuration = manifest.configurations[operator]
-        heat = Heat()
-        heat.learn([{"heat": text} for text in manifest.facts.get("heat", {}).get(operator, [])])
+        heat, recent = Heat(), []
+        for one in self.retained():
+            heat.learn(_receipts(operator, one.facts))
+            recent.append(EpochCost.of(one.epoch, one.facts))
         return Statistics(
-            bin_bytes(manifest.state[operator], configuration), heat.rows(configuration.bins), self.recent()
+            bin_bytes(manifest.state[operator], configuration),
+            heat.rows(configuration.bins),
+            [cost for cost in recent if cost is not None],
+            heat.keys,
         )
 
     def status(self) -> dict[str, Any]:
@@ -182,3 +182,11 @@ class Remote:
             )
         self.control.append(entry)
         return entry.name
+
+
+def _receipts(operator: str, facts: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """What the workers of an operator told of its rows, as far as a manifest keeps it."""
+    told: list[dict[str, Any]] = [{"heat": text} for text in facts.get("heat", {}).get(operator, ()) if text]
+    if told:
+        told[0]["heavy"] = facts.get("heavy", {}).get(operator)
+    return told
