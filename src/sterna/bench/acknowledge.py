@@ -98,8 +98,11 @@ def by_lines(found: Iterable[Report], end_of: Callable[[int], int]) -> list[Epoc
 
     Example:
         >>> found = [Report(7, 2, 0.0, 0.5), Report(8, 0, 0.5, 0.6), Report(9, 1, 0.6, 0.9)]
-        >>> by_lines(found, lambda lines: 100 + 10 * lines)
-        [Epoch(id=7, first=100, end=120, at=0.5), Epoch(id=8, first=120, end=120, at=0.6), Epoch(id=9, first=120, end=130, at=0.9)]
+        >>> for epoch in by_lines(found, lambda lines: 100 + 10 * lines):
+        ...     print(epoch)
+        Epoch(id=7, first=100, end=120, at=0.5)
+        Epoch(id=8, first=120, end=120, at=0.6)
+        Epoch(id=9, first=120, end=130, at=0.9)
     """
     epochs, lines = [], 0
     for report in found:
@@ -120,7 +123,9 @@ def by_totals(found: Iterable[Report], first: int, totals: Mapping[int, int]) ->
 
 
 class Noting(Sink):
-    """A sink that notes for each epoch how many records a Sterna query has had, and how long the epoch took, and hands everything on to another.
+    """A sink that takes notes of each epoch of a Sterna query, and hands everything on to another.
+
+    It notes how many records the query has had, and how long the epoch took.
 
     Attributes:
         totals: the records since the checkpoint began, by epoch.

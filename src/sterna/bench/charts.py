@@ -125,7 +125,10 @@ def _latency_y(axes: Axes) -> Callable[[float], float]:
 
 
 def _latency_grid(axes: Axes, steady_max: float | None) -> list[ET.Element]:
-    """The grid, and a dotted line at the steady maximum, whose amount takes the place of ticks that it would touch."""
+    """The grid, and a dotted line at the steady maximum.
+
+    The amount of the maximum takes the place of ticks that it would touch.
+    """
     y, steady = _latency_y(axes), known(steady_max)
     parts = []
     for tick in axes.latency.ticks():
@@ -250,7 +253,7 @@ def _seconds(time: Axis, top: float) -> list[ET.Element]:
 
 
 def _apart(places: list[float], lowest: float) -> list[float]:
-    """Places of labels, the first the upper one, moved so that they do not touch and none is below the lowest."""
+    """Places of labels, the upper one first, moved so that they do not touch and none is below the lowest."""
     if len(places) < 2 or places[1] - places[0] >= LINE_HEIGHT:
         return places
     lower = min(max(places[1], places[0] + LINE_HEIGHT / 2), lowest)

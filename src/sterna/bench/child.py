@@ -13,7 +13,10 @@ _Child = TypeVar("_Child", bound="Child")
 
 
 class Child:
-    """A Python program of our own, run by its path and isolated: importing Sterna, and Spark with it, would take seconds and memory."""
+    """A Python program of our own, run by its path and isolated.
+
+    Importing Sterna, and Spark with it, would take seconds and memory.
+    """
 
     def __init__(self, program: str, *arguments: str) -> None:
         self.process = subprocess.Popen(  # noqa: S603 - our own program

@@ -1,4 +1,7 @@
-"""The columns of a table of runs, the same on the page and in the terminal: each name, and what it says of a run."""
+"""The columns of a table of runs: each name, and what it says of a run.
+
+They are the same on the page and in the terminal.
+"""
 
 from __future__ import annotations
 

@@ -148,7 +148,9 @@ def migrate(
     experiment: Annotated[
         list[str] | None,
         typer.Option(
-            help="headline, bins, keys, proportional, load, memory or afterwards; may be given several times.",
+            help=(
+                "headline, bins, keys, proportional, load, memory or afterwards; may be given several times."
+            ),
             show_default="all",
         ),
     ] = None,
@@ -165,11 +167,11 @@ def migrate(
     memory: Annotated[str | None, typer.Option(help="Heap of Spark's JVM.", show_default="4g")] = None,
     folder: Folder = None,
 ) -> None:
-    """What moving a quarter of the state costs in latency and memory, by strategy, and Spark's offline way beside it.
+    """What moving a quarter of the state costs in latency and memory, by strategy.
 
-    The headline, 1 GiB of state in 4096 bins, takes about an hour with five rounds; all experiments together
-    take the better part of a day, and tens of gigabytes of disk while they run. --quick takes some minutes
-    and leaves out what is slow.
+    Spark's offline way is measured beside it. The headline, 1 GiB of state in 4096 bins, takes about an hour
+    with five rounds; all experiments together take the better part of a day, and tens of gigabytes of disk
+    while they run. --quick takes some minutes and leaves out what is slow.
     """
     with failures():
         from sterna.bench import migrate as benchmark
@@ -218,11 +220,11 @@ def peers(
     master: Master = "local[2]",
     folder: Folder = None,
 ) -> None:
-    """Sterna beside Spark's own operators and Apache Flink: events a second, and what a rescale from two workers to four costs.
+    """Sterna beside Spark's own operators and Apache Flink: events a second, and what a rescale costs.
 
-    Flink is installed into a folder of its own, from the package that PyFlink is made of. The full run takes
-    about two and a half hours: a few minutes for router, half an hour for throughput, three quarters of an
-    hour for queries, an hour for rescale.
+    The rescale is one from two workers to four. Flink is installed into a folder of its own, from the package
+    that PyFlink is made of. The full run takes about two and a half hours: a few minutes for router, half an
+    hour for throughput, three quarters of an hour for queries, an hour for rescale.
     """
     with failures():
         from sterna.bench.peers import running
@@ -257,10 +259,10 @@ def page(
         bool, typer.Option("--check", help="Write nothing; exit with 1 if the page is not up to date.")
     ] = False,
 ) -> None:
-    """Make the evaluation page from the figures that are there: everything the Megaphone paper measures, beside what it says.
+    """Make the evaluation page from the figures that are there.
 
-    Measures nothing, and takes a moment. What is not measured yet is in the page, with the command that
-    measures it.
+    The page has everything the Megaphone paper measures, beside what it says. Making it measures nothing, and
+    takes a moment. What is not measured yet is in the page, with the command that measures it.
     """
     with failures():
         from sterna.bench.evaluation.page import made, stale, write
@@ -298,10 +300,11 @@ def planner(
     memory: Memory = "1g",
     folder: Folder = None,
 ) -> None:
-    """How much state planners move while a load comes and goes: Sterna's, consistent hashing, Redist and Storm's default.
+    """How much state planners move while a load comes and goes.
 
-    Plans only, but for response: there, queries run, and it tells how long answers take while state moves.
-    The full run takes ten minutes or more for each trace, most of it computing beforehand.
+    The planners are Sterna's, consistent hashing, Redist and Storm's default. Plans only, but for response:
+    there, queries run, and it tells how long answers take while state moves. The full run takes ten minutes
+    or more for each trace, most of it computing beforehand.
     """
     with failures():
         from sterna.bench import planner as benchmark

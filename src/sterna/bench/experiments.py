@@ -97,7 +97,7 @@ def load(lab: Laboratory) -> dict[str, Any]:
 def memory(lab: Laboratory) -> dict[str, Any]:
     """What the Python workers hold more while state moves, in bins.
 
-    Few and large ones, so that it can be seen. The JVM's heap is fixed.
+    The bins are few and large, so that it can be seen. The JVM's heap is fixed.
     """
     cases = [lab.case(state) for state in lab.sizes.memories]
     results = lab.take_turns(cases, lab.sizes.sweep, sample=0.05)
@@ -115,8 +115,9 @@ def memory(lab: Laboratory) -> dict[str, Any]:
 
 
 def growth(results: list[dict[str, Any]], over: str) -> dict[str, dict[str, float]]:
-    """For each strategy, the largest latency at the greatest size over that at the smallest: during, and before, which the size may change too.
+    """For each strategy, the largest latency at the greatest size over that at the smallest.
 
+    There is one ratio for the time during migrations, and one for that before, which the size may change too.
     ``by_moving`` is the one over the other: what the size does to a migration beyond what it does to any
     epoch.
     """

@@ -1,4 +1,4 @@
-"""The process that feeds an open-loop benchmark: ``python -m sterna.bench.feeder DIR --begin T --rate R ...``.
+"""The process that feeds open-loop benchmarks: ``python -m sterna.bench.feeder DIR --begin T --rate R ...``.
 
 Contract. Record n is due at ``begin + (n - first) / rate``, whatever the system under test does. Records go
 into files of ``size`` records, each one line ``start,end`` (the end is not included), or several lines of

@@ -1,4 +1,4 @@
-"""The open-loop harness: input at a set rate, named phases, and for each the latencies of the records that were due in it.
+"""The open-loop harness: input at a set rate, named phases, and the latencies of the records due in each.
 
 Method. A feeder drops records at a set rate from a moment on and never waits for anybody (``openloop``). The
 query starts, and once its latency no longer changes, the phases run one after another: each is a number of

@@ -69,7 +69,7 @@ class Laboratory:
     def place(self, state: State) -> Place:
         """The place with so many keys.
 
-        Filled when it is first asked for, with whatever number of bins that names.
+        It is filled when it is first asked for, with whatever number of bins that names.
         """
         key = (state.keys, state.payload)
         if key not in self.places:
@@ -177,6 +177,6 @@ def spread(values: list[float]) -> dict[str, float | None]:
 def _brief(way: dict[str, Any]) -> str:
     return (
         f"max {way['before']['max_ms']:,.0f} → {way['during']['max_ms']:,.0f} ms ({way['max_ratio']:.2f}×), "
-        f"{way['steps']} steps in {way['seconds']:.0f} s, {way['within_latency']:.1%} within {way['limit_ms']:.0f} ms"
-        f"{'' if way['ended'] else ', not ended'}"
+        f"{way['steps']} steps in {way['seconds']:.0f} s, {way['within_latency']:.1%} within "
+        f"{way['limit_ms']:.0f} ms{'' if way['ended'] else ', not ended'}"
     )

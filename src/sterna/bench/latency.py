@@ -1,4 +1,4 @@
-"""Latencies of very many records: a histogram with logarithmic buckets, and a timeline by when records were due.
+"""Latencies of very many records: a histogram with logarithmic buckets, and a timeline by when they were due.
 
 The records of an epoch are a contiguous range, due at an even pace and acknowledged at one moment, so their
 latencies are spread evenly between two values. Both classes take such spans: the work is by epoch and never
@@ -123,7 +123,10 @@ class Timeline:
         self._spans: defaultdict[int, list[tuple[float, float, float]]] = defaultdict(list)
 
     def record(self, due_first: float, due_end: float, records: float, acknowledged: float) -> None:
-        """Adds records that were due at an even pace from ``due_first`` to before ``due_end``, acknowledged at one moment."""
+        """Adds records that were due at an even pace, and acknowledged at one moment.
+
+        They were due from ``due_first`` to before ``due_end``.
+        """
         length = due_end - due_first
         if records <= 0:
             return

@@ -1,4 +1,6 @@
-"""A migration as phases of a run: a quiet time, the move, and the time until records wait no longer than before it.
+"""A migration as phases of a run: a quiet time, the move, and the time until latency is what it was.
+
+Latency is what it was when records wait no longer than before the move.
 
 A quarter of the state moves, as in §5 of the Megaphone paper: half of the bins of each worker of the first
 half go to the workers of the second half. In a dataflow of several operators it is that of the first one, or
@@ -90,10 +92,9 @@ def strategy_of(text: str, latency_ms: float) -> strategies.Strategy:
 def moving(flow: Dataflow, *, every: bool) -> list[str]:
     """The operators whose bins move: the first one, or, if all state is to move, the one that has a table.
 
-    Where several or none have one, all of them.
-
-    A migration is for one operator or for all. Those without state then change their configuration, as in a
-    query that has none at all.
+    Where several have one, or none has, the bins of all operators move, because a migration is for one
+    operator or for all. Those without state then change their configuration, as in a query that has none at
+    all.
     """
     names = [operator.name for operator in flow.operators]
     if not every:

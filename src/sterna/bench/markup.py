@@ -15,7 +15,7 @@ _UNPRINTABLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\uf
 
 
 def tag(name: str, /, *children: ET.Element | str | None, **attributes: str | float | None) -> ET.Element:
-    """An element; ``class_`` is ``class``, ``aria_label`` is ``aria-label``, and what is ``None`` is left out."""
+    """An element; ``class_`` is ``class``, ``aria_label`` is ``aria-label``, and ``None`` is left out."""
     element = ET.Element(name)
     for key, value in attributes.items():
         if value is not None:

@@ -24,8 +24,8 @@ def show(result: dict[str, Any], console: Console) -> None:
 def _migrations(name: str, found: dict[str, Any]) -> Table:
     rounds = max((len(line["rounds"]) for line in found["results"]), default=0)
     caption = (
-        f"medians of {rounds} rounds; before, during: largest latency in ms; within: epochs within 1.25 times the "
-        "99th percentile before; MB: more anonymous memory of the Python workers"
+        f"medians of {rounds} rounds; before, during: largest latency in ms; within: epochs within 1.25 "
+        "times the 99th percentile before; MB: more anonymous memory of the Python workers"
     )
     table = Table(title=f"Migrations: {name}", caption=caption)
     for column in COLUMNS:

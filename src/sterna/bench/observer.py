@@ -42,7 +42,10 @@ class Observer(Child):
             return [json.loads(line) for line in file if line.endswith("\n")]
 
     def memory(self, begin: float) -> list[dict[str, Any]]:
-        """Megabytes over time, in seconds since ``begin``: resident and anonymous, of each kind of process together."""
+        """Resident and anonymous megabytes of each kind of process over time, in seconds since ``begin``.
+
+        All processes of a kind are taken together.
+        """
         return [_totals(sample, begin) for sample in self.samples()]
 
     def pauses(self, begin: float) -> list[dict[str, Any]] | None:

@@ -1,4 +1,4 @@
-"""Spark's own way to change the number of state partitions: stop the query, rewrite its checkpoint, start it again.
+"""Spark's own way to change the number of state partitions: stop, rewrite the checkpoint, start again.
 
 ``StreamingCheckpointManager.repartition`` exists since Spark 4.2; on 4.1 there is no way at all, and
 ``check`` says so. PySpark has not made it public yet: the session hands it out under a name with an
@@ -34,15 +34,15 @@ def check(spark: SparkSession) -> None:
     """Raises ``NotInThisSpark`` if this Spark can't repartition a checkpoint."""
     if not available(spark):
         raise NotInThisSpark(
-            f"Spark {spark.version} can't change the number of state partitions of a checkpoint, not even offline: "
-            "StreamingCheckpointManager.repartition exists since Spark 4.2"
+            f"Spark {spark.version} can't change the number of state partitions of a checkpoint, not even "
+            "offline: StreamingCheckpointManager.repartition exists since Spark 4.2"
         )
 
 
 def repartition(spark: SparkSession, checkpoint: str, partitions: int) -> None:
     """Rewrites the checkpoint of a stopped query for so many state partitions.
 
-    Raises ``Unfinished`` if its last epoch is not.
+    Raises ``Unfinished`` if its last epoch was not finished.
     """
     check(spark)
     try:

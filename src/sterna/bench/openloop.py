@@ -1,4 +1,4 @@
-"""The input of open-loop benchmarks: a feeder in a process of its own, and the records as a streaming DataFrame.
+"""The input of open-loop benchmarks: a feeder in its own process, and the records as a streaming DataFrame.
 
 Contract. ``Feeder`` drops files of record ranges into a folder as a ``Schedule`` says, whatever the system
 does; a run at another rate takes a new one, which goes on where the last one ended. ``records`` reads the
@@ -119,7 +119,7 @@ class Records:
     def stream(self, spark: SparkSession, folder: str, files: int | None = None) -> DataFrame:
         """A streaming DataFrame of ``key`` and, if wanted, ``payload``.
 
-        At most so many files an epoch, all by default.
+        An epoch takes at most so many files, all by default.
         """
         os.makedirs(folder, exist_ok=True)
         for name, value in SETTINGS.items():

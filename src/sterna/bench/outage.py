@@ -1,10 +1,11 @@
-"""Spark's own way beside the migrations: the same count on the same keys, stopped, repartitioned offline and started again.
+"""Spark's own way beside the migrations: a count, stopped, repartitioned offline and started again.
 
-Once there and once back and not once a round: it takes minutes. Where the stop interrupts an epoch, Spark
-refuses to repartition before that epoch was finished, which takes another start; ``increase_ms`` leaves that
-out, as if the stop had come between two epochs, and is the gentler of both ways. Spark can't move a quarter:
-it goes from four state partitions to three, as when a worker leaves, and back. It gets the same records, at
-the same rate or at half of its own maximum, whichever is lower.
+It is the same count on the same keys, and goes once there and once back and not once a round: that takes
+minutes. Where the stop interrupts an epoch, Spark refuses to repartition before that epoch was finished,
+which takes another start; ``increase_ms`` leaves that out, as if the stop had come between two epochs, and is
+the gentler of both ways. Spark can't move a quarter: it goes from four state partitions to three, as when a
+worker leaves, and back. It gets the same records, at the same rate or at half of its own maximum, whichever
+is lower.
 """
 
 from __future__ import annotations

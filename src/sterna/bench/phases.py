@@ -54,7 +54,10 @@ class Run:
             )
 
     def until_usual(self, longest: float, since: float, limit: float = LONGEST_WAIT_SECONDS) -> None:
-        """Waits until three epochs in a row, all begun after ``since``, had records wait no longer than so many seconds."""
+        """Waits until three epochs in a row had records wait no longer than so many seconds.
+
+        All of them must have begun after ``since``.
+        """
 
         def usual(_: Report | None) -> bool:
             newest = waits([report for report in self.reports if report.began >= since])[-3:]
@@ -92,9 +95,9 @@ class Phase:
 
 
 def rescale(workers: int, window: float = 5.0, limit: float = LONGEST_WAIT_SECONDS) -> Callable[[Run], None]:
-    """A phase that changes the number of workers and lasts until records wait no longer than in the ``window`` seconds before it.
+    """A phase that changes the number of workers and lasts until records wait no longer than before it.
 
-    How long each step took, and the whole, is noted.
+    Before it means in the ``window`` seconds before it. How long each step took, and the whole, is noted.
     """
 
     def action(run: Run) -> None:
@@ -112,7 +115,7 @@ def rescale(workers: int, window: float = 5.0, limit: float = LONGEST_WAIT_SECON
 
 
 def waits(reports: Sequence[Report]) -> list[tuple[float, float]]:
-    """When each epoch ended, and how long its oldest record had waited: since the epoch before it had begun."""
+    """When each epoch ended, and how long its oldest record had waited: since the epoch before had begun."""
     return [
         (other.ended, other.ended - one.began)
         for one, other in itertools.pairwise(reports)

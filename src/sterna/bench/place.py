@@ -1,7 +1,7 @@
-"""Where migrations are measured: a query whose state is filled once, kept while an experiment runs, and gone on from by every run.
+"""Where migrations are measured: a query whose state is filled once, and gone on from by every run.
 
-Filling is Sterna's own initial state: a batch DataFrame with all keys. All runs on a place take turns: each
-starts the query where the last one left it.
+The state is kept while an experiment runs. Filling is Sterna's own initial state: a batch DataFrame with all
+keys. All runs on a place take turns: each starts the query where the last one left it.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """How much state do planners move while a load comes and goes?
 
-After §6 of the paper on optimal operator-state migration.
+This follows §6 of the paper on optimal operator-state migration.
 
 Method. A trace of load becomes a number of workers for each hour (``planner_traces``). Whenever this changes,
 each planner is asked for a plan, from where its own last plan led, and the state that it moves is added up.
@@ -150,7 +150,10 @@ def _described(trace: Trace) -> dict[str, Any]:
 
 
 def _goals(found: dict[str, list[dict[str, Any]]]) -> dict[str, float]:
-    """The ratios that matter most, the worst of all traces, states, balances and numbers of bins: none should be above 1, and the first not above a half."""
+    """The ratios that matter most, the worst of all traces, states, balances and numbers of bins.
+
+    None should be above 1, and the first not above a half.
+    """
     lines = [line for name in REPLAYED for line in found.get(name, [])]
     out = {}
     for goal, (ours, theirs) in GOALS.items():

@@ -89,7 +89,8 @@ class Room:
             values = Values(inputs, search(inputs, self.sizes.effort, self._each))
             seconds = time.monotonic() - begin
             self.say(
-                f"{trace.name}: values for {len(state.sizes)} bins, {state.name}, tau {tau:g}, gamma {gamma:g} in {seconds:.1f} s"
+                f"{trace.name}: values for {len(state.sizes)} bins, {state.name}, tau {tau:g}, gamma "
+                f"{gamma:g} in {seconds:.1f} s"
             )
             self._values[key] = values, seconds
         return self._values[key]

@@ -133,7 +133,7 @@ def planners(state: State, tau: float, seed: int) -> dict[str, Planner]:
 
 
 def as_even_as_consistent(state: State, seed: int) -> Planner:
-    """The single-step plan with the balance that consistent hashing happens to have for the same number of workers."""
+    """The single-step plan with the balance that consistent hashing happens to have for as many workers."""
     nobody = np.zeros(len(state.sizes), np.int64)
 
     def planner(owners: Ints, count: int) -> Plan:

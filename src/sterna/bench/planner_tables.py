@@ -72,7 +72,10 @@ def _times(lines: list[dict[str, Any]]) -> Table:
 def _responses(lines: list[dict[str, Any]]) -> Table:
     table = Table(
         title="How long answers take, in ms, before and after a migration began: medians of all rounds",
-        caption=f"{lines[0]['workers'][0]} to {lines[0]['workers'][1]} workers, {lines[0]['rate']:,.0f} texts a second",
+        caption=(
+            f"{lines[0]['workers'][0]} to {lines[0]['workers'][1]} workers, {lines[0]['rate']:,.0f} texts a "
+            "second"
+        ),
     )
     for column in ("application", "window", "planner", "strategy", "MB", "mean", "longest"):
         table.add_column(

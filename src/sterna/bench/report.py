@@ -52,7 +52,10 @@ def _summary(report: Report) -> str:
     """Two sentences that say what happened, made from the figures."""
     steady = _steady(report)
     ranked = [(value, run["name"]) for run in report.get("runs") or [] if (value := known(run.get("max_ms")))]
-    first = "Records came at a fixed rate, whatever became of those before them, while state moved between workers."
+    first = (
+        "Records came at a fixed rate, whatever became of those before them, while state moved between "
+        "workers."
+    )
     if not ranked or not known(steady.get("max_ms")):
         return f"{first} The latency of a record runs from the time at which it was due."
     (low, gentle), (high, harsh) = min(ranked), max(ranked)
@@ -126,9 +129,9 @@ def _table(report: Report) -> ET.Element:
 def _timelines(report: Report, axes: Axes) -> ET.Element:
     scales = "Both axes are" if axes.seconds else "The axis of latency is"
     words = (
-        "The largest latency and the 99th percentile in each slot of time; the dotted line is the largest one while nothing "
-        f"moves. {scales} the same in all of them; that of latency is logarithmic. The ticks at the bottom are garbage "
-        "collections of the JVM, which delay records too, whatever moves."
+        "The largest latency and the 99th percentile in each slot of time; the dotted line is the largest "
+        f"one while nothing moves. {scales} the same in all of them; that of latency is logarithmic. The "
+        "ticks at the bottom are garbage collections of the JVM, which delay records too, whatever moves."
     )
     steady_max = _steady(report).get("max_ms")
     figures = [_figure(i, run, axes, steady_max) for i, run in enumerate(report.get("runs") or [])]
@@ -186,16 +189,21 @@ def _method() -> ET.Element:
         tag("h2", "How it was measured"),
         tag(
             "p",
-            "The latency of a record is the time of its acknowledgement, when the epoch that contains it is committed, minus "
-            "the time at which it was scheduled. The load is open-loop: records are scheduled at a fixed rate and wait for "
-            "nobody, so that a pause counts for every record that was due in it, and not only for the first. Percentiles and "
-            "maxima are over all records, not over epochs.",
+            (
+                "The latency of a record is the time of its acknowledgement, when the epoch that contains it "
+                "is committed, minus the time at which it was scheduled. The load is open-loop: records are "
+                "scheduled at a fixed rate and wait for nobody, so that a pause counts for every record that "
+                "was due in it, and not only for the first. Percentiles and maxima are over all records, not "
+                "over epochs."
+            ),
             class_="words",
         ),
         tag(
             "p",
-            "Steady figures are those of the same stream while nothing moves. Anonymous memory is what no file backs: "
-            "memory-mapped state files are not part of it.",
+            (
+                "Steady figures are those of the same stream while nothing moves. Anonymous memory is what "
+                "no file backs: memory-mapped state files are not part of it."
+            ),
             class_="words",
         ),
     )

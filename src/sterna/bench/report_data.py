@@ -53,7 +53,7 @@ class RunName(TypedDict):
 
 
 class Run(RunName, Latencies, total=False):
-    """One run: what was moved and what its records noticed, of which the latencies are those while it moved."""
+    """One run: what was moved and what its records noticed; the latencies are those while it moved."""
 
     bins: int | None
     bytes: int | None

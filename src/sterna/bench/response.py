@@ -1,6 +1,6 @@
 """How long do answers take while state moves as each planner says?
 
-After Figures 11 and 16 of the paper on optimal operator-state migration, on the live engine.
+This follows Figures 11 and 16 of the paper on optimal operator-state migration, on the live engine.
 
 Method. Texts come at a set rate, whatever becomes of those before them (``harness``), and words are counted,
 or frequent patterns found. After a quiet time a planner is asked for a plan for more workers, from the sizes
@@ -141,7 +141,10 @@ class TextSubject(SternaSubject):
         return maximal_patterns(made, window=self._window, slide=slide, support=size.support, longest=2)
 
     def epochs(self, end_of: Callable[[int], int]) -> list[acknowledge.Epoch]:
-        """See ``Subject``; the router makes several rows of a text, so lines are counted, as for Spark's own queries, but those of the input alone."""
+        """See ``Subject``; lines are counted, as for Spark's own queries, but those of the input alone.
+
+        Rows can't be counted, because the router makes several of a text.
+        """
         lines = {}
         for progress in self.query.recentProgress:
             told = json.loads(progress.json)

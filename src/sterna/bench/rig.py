@@ -98,7 +98,8 @@ def measure(
             break
     lane.rounds.append(times)
     say(
-        f"{lane.system.name}: {rows:,} rows an epoch, p50 {statistics.median(times):,.0f} ms of {len(times)} epochs"
+        f"{lane.system.name}: {rows:,} rows an epoch, p50 {statistics.median(times):,.0f} ms of {len(times)} "
+        "epochs"
     )
 
 

@@ -1,4 +1,7 @@
-"""How large the migration experiments are: full, quick (a few minutes for all of them) and the smallest, for tests."""
+"""How large the migration experiments are: full, quick, and the smallest, for tests.
+
+Quick means a few minutes for all of them.
+"""
 
 from __future__ import annotations
 

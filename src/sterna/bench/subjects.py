@@ -1,8 +1,8 @@
-"""What runs on the open-loop input: Sterna, and Spark's own aggregation, each able to change its number of workers.
+"""What runs on the open-loop input: Sterna, and Spark's own aggregation.
 
-Both count the rows of each key, and keep the greatest ``payload`` where there is one; output goes to a sink
-that drops everything. Spark runs as in ``systems``: RocksDB, changelog checkpoints, no counting of total
-rows.
+Each is able to change its number of workers. Both count the rows of each key, and keep the greatest
+``payload`` where there is one; output goes to a sink that drops everything. Spark runs as in ``systems``:
+RocksDB, changelog checkpoints, no counting of total rows.
 
 Contract. ``start`` may be called again after ``stop``, and goes on from the checkpoint. ``epochs`` answers
 after ``stop``, for everything since the last ``start``. ``rescale`` returns when the new number of workers is

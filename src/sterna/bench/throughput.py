@@ -136,7 +136,7 @@ def _case(spark: SparkSession, case: Case, lanes: list[Lane], rounds: int, say: 
 
 
 def _rows(case: Case, lane: Lane) -> int:
-    """Rows an epoch: the case's, but no more keys than ``transformWithStateInPandas`` gets through in seconds."""
+    """Rows an epoch: the case's, but no more keys than ``transformWithStateInPandas`` manages in seconds."""
     if isinstance(lane.system, TransformWithState) and case.keys > MOST_KEYS_OF_TRANSFORM:
         return min(case.rows, MOST_KEYS_OF_TRANSFORM)
     return case.rows

@@ -159,7 +159,7 @@ def peaks(
     before: list[dict[str, Any]],
     during: list[dict[str, Any]],
 ) -> tuple[float | None, float | None]:
-    """The highest sample while state moved, and, first, of as many samples in a row before it, on the average."""
+    """The highest sample while state moved, and, first, of as many samples in a row before it, on average."""
     quiet = np.array([one[name] for one in within(samples, before)])
     moving = np.array([one[name] for one in within(samples, during)])
     if not len(quiet) or not len(moving):

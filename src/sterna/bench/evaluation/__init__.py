@@ -1,4 +1,6 @@
-"""The evaluation page: every figure and table of the Megaphone paper that applies, measured here, beside what the paper says.
+"""The evaluation page: the figures and tables of the Megaphone paper, measured here, beside what it says.
+
+Every one that applies is there.
 
 ``page.made`` is a pure function from the folder of JSON files that benchmarks print, and the source of the
 queries, whose lines are counted, to the text of ``docs/evaluation.md`` and its pictures. Nothing in the page

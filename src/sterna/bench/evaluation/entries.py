@@ -1,4 +1,6 @@
-"""Files of figures, read with care: whatever is missing or of another kind is refused by the name of its file and its place in it.
+"""Files of figures, read with care.
+
+Whatever is missing or of another kind is refused by the name of its file and its place in it.
 
 Contract. Files are only read. A file that is not there is ``None``, and not an error; one that is not JSON,
 or not of the layout that its benchmark writes, raises ``InvalidInput``.

@@ -1,6 +1,6 @@
 """Figure 1: latency over time while a quarter of the state moves, by strategy.
 
-And Spark's own way beside it.
+Spark's own way is shown beside the strategies.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from sterna.readable import DASH, count, duration, milliseconds, size
 
 TITLE = "Figure 1: what moving a quarter of the state does to latency"
 PAPER = (
-    "moved all at once, state makes a high and short spike; bin by bin, or in optimised batches, the longest latency is orders of "
-    "magnitude lower and the migration longer"
+    "moved all at once, state makes a high and short spike; bin by bin, or in optimised batches, the longest "
+    "latency is orders of magnitude lower and the migration longer"
 )
 
 
@@ -32,10 +32,11 @@ def section(figures: Figures) -> Section:
     pictures = [*_timelines(found), _tradeoff(found, lines)]
     one = lines[0]
     setup = (
-        f"{count(one.keys)} keys in {count(one.bins)} bins on {_workers(figures)} workers, a quarter of the state "
-        f"({size(one.entry.number('bytes'))}) moved, {count(one.rate)} records a second, which is half of the measured maximum; medians of "
-        f"{rounds(lines)}, with the least and the greatest ({figures_link(found.file)}). Latency is acknowledgement minus "
-        "scheduled time; before is the quiet time before each migration; the limit is 1.25 times the 99th percentile of what epochs took in it."
+        f"{count(one.keys)} keys in {count(one.bins)} bins on {_workers(figures)} workers, a quarter of the "
+        f"state ({size(one.entry.number('bytes'))}) moved, {count(one.rate)} records a second, which is half "
+        f"of the measured maximum; medians of {rounds(lines)}, with the least and the greatest "
+        f"({figures_link(found.file)}). Latency is acknowledgement minus scheduled time; before is the quiet "
+        "time before each migration; the limit is 1.25 times the 99th percentile of what epochs took in it."
     )
     return Section(
         TITLE,
@@ -43,8 +44,9 @@ def section(figures: Figures) -> Section:
         _short(lines),
         [
             (
-                "The paper's Figure 1 shows one billion keys, 8 GiB, moved all at once, fluidly (bin by bin) and optimised (in batches found by bipartite "
-                "matching); `matched` is the last of these here. `paced` is not in the paper: its steps are as large as a latency allows."
+                "The paper's Figure 1 shows one billion keys, 8 GiB, moved all at once, fluidly (bin by bin) "
+                "and optimised (in batches found by bipartite matching); `matched` is the last of these "
+                "here. `paced` is not in the paper: its steps are as large as a latency allows."
             ),
             *(shown(picture) for picture in pictures),
             ""
@@ -113,7 +115,10 @@ def _tradeoff(found: Entry, lines: list[Move]) -> Picture:
         Scale.times("longest latency", [*(mark.y for mark in marks), quiet]),
         every,
         notes=[
-            f"Each mark is a round; lines only join the rounds of a strategy. While nothing moves, the longest latency is {milliseconds(quiet)} or less, in the median."
+            (
+                "Each mark is a round; lines only join the rounds of a strategy. While nothing moves, the "
+                f"longest latency is {milliseconds(quiet)} or less, in the median."
+            )
         ],
     )
 

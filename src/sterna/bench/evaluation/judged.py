@@ -29,12 +29,15 @@ GOALS = {
         share,
     ),
     "matched_to_offline_equal_kept": (
-        "the same, against a quiet time about as long as the migration and not against a minute (the longest latency of four minutes is longer than that of one)",
+        (
+            "the same, against a quiet time about as long as the migration and not against a minute (the "
+            "longest latency of four minutes is longer than that of one)"
+        ),
         "matched_to_offline_equal",
         share,
     ),
 }
-"""The goals that Sterna has set itself, by the name of their outcome: what they say, and the amount they are about."""
+"""Sterna's own goals, by the name of their outcome: what they say, and the amount they are about."""
 
 
 def strategies_compared(lines: list[Move]) -> str:
@@ -48,8 +51,10 @@ def strategies_compared(lines: list[Move]) -> str:
     if 1 < between < MAGNITUDE:
         quiet = [one.percentiles[REFERENCE][3] for one in OVERHEADS]
         parts.append(
-            f"The factor between the two is {factor(between)} and not orders of magnitude, because the floor is high: in the quiet time the slowest record takes "
-            f"{milliseconds(gentle.before_ms)} here, where it waits for its epoch to begin and to end, and {min(quiet):.0f} to {max(quiet):.0f} ms in the paper (Figures 13 to 15, {2**REFERENCE:,} bins)."
+            f"The factor between the two is {factor(between)} and not orders of magnitude, because the floor "
+            f"is high: in the quiet time the slowest record takes {milliseconds(gentle.before_ms)} here, "
+            f"where it waits for its epoch to begin and to end, and {min(quiet):.0f} to {max(quiet):.0f} ms "
+            f"in the paper (Figures 13 to 15, {2**REFERENCE:,} bins)."
         )
     steps = [
         f"{code(move.strategy)} takes {count(move.steps)} steps, one every {milliseconds(move.step_ms)}"
@@ -64,12 +69,24 @@ def strategies_compared(lines: list[Move]) -> str:
 def _shape(spike: Move, gentle: Move) -> str:
     name, low, high = code(gentle.strategy), factor(gentle.ratio), factor(spike.ratio)
     if gentle.ratio >= spike.ratio:
-        return f"**Unlike in the paper, small steps do not pay here**: {name}, the gentlest of them, makes the longest latency {low} that before, everything at once {high}."
+        return (
+            f"**Unlike in the paper, small steps do not pay here**: {name}, the gentlest of them, makes the "
+            f"longest latency {low} that before, everything at once {high}."
+        )
     if spike.ratio <= VISIBLE:
-        return f"Nothing can be told from the quiet time, not even everything at once ({high} the longest latency before): the state is too small for that."
+        return (
+            f"Nothing can be told from the quiet time, not even everything at once ({high} the longest "
+            "latency before): the state is too small for that."
+        )
     if gentle.ratio <= VISIBLE:
-        return f"As in the paper, everything at once is a spike ({high} the longest latency before), and the gentlest strategy, {name}, can hardly be told from the quiet time ({low})."
-    return f"As in the paper, everything at once makes the higher spike ({high} the longest latency before), and the gentlest strategy, {name}, the lower one ({low}); it is seen all the same."
+        return (
+            f"As in the paper, everything at once is a spike ({high} the longest latency before), and the "
+            f"gentlest strategy, {name}, can hardly be told from the quiet time ({low})."
+        )
+    return (
+        f"As in the paper, everything at once makes the higher spike ({high} the longest latency before), "
+        f"and the gentlest strategy, {name}, the lower one ({low}); it is seen all the same."
+    )
 
 
 def beside_spark(found: Entry, lines: list[Move]) -> str:
@@ -80,8 +97,10 @@ def beside_spark(found: Entry, lines: list[Move]) -> str:
     longest = min(way.number("during", "max_ms") for way in ways)
     seconds = min(way.number("seconds") for way in ways)
     said = (
-        f"Spark's own way is to stop, to repartition the checkpoint offline, and to start again. It ran at {count(found.number('offline', 'rate'))} records a second, the same rate or half of its own maximum, "
-        f"whichever is lower; its longest latency is {milliseconds(longest)}, there or back, whichever is shorter. It changes the number of partitions and can't move a quarter."
+        "Spark's own way is to stop, to repartition the checkpoint offline, and to start again. It ran at "
+        f"{count(found.number('offline', 'rate'))} records a second, the same rate or half of its own "
+        f"maximum, whichever is lower; its longest latency is {milliseconds(longest)}, there or back, "
+        "whichever is shorter. It changes the number of partitions and can't move a quarter."
     )
     better = [code(move.strategy) for move in lines if move.during_ms >= longest]
     earlier = [code(move.strategy) for move in lines if move.seconds > seconds]

@@ -1,6 +1,6 @@
 """What a migration costs afterwards: rows a second before and after one, against a query that never moved.
 
-Not in the paper.
+The paper does not measure this.
 """
 
 from __future__ import annotations
@@ -29,19 +29,29 @@ def section(figures: Figures) -> Section:
     change, low, high = one.number("change"), one.number("interval", 0), one.number("interval", 1)
     judged = f"the lead changes by {_percent(change)} (95 % interval {_percent(low)} to {_percent(high)})"
     if low <= 0 <= high:
-        meaning = f"A migration there and back leaves nothing that could be measured: {judged}, which contains zero."
+        meaning = (
+            f"A migration there and back leaves nothing that could be measured: {judged}, which contains "
+            "zero."
+        )
     elif high < 0:
-        meaning = f"**A migration leaves a cost**: {judged}. Bins that come back are pieces of files of their own until they are merged, which is a likely reason."
+        meaning = (
+            f"**A migration leaves a cost**: {judged}. Bins that come back are pieces of files of their own "
+            "until they are merged, which is a likely reason."
+        )
     else:
-        meaning = f"The migrated query is faster afterwards: {judged}. Its state was written anew on the way, which is a likely reason."
+        meaning = (
+            f"The migrated query is faster afterwards: {judged}. Its state was written anew on the way, "
+            "which is a likely reason."
+        )
     return Section(
         TITLE,
         PAPER,
         judged,
         [
             (
-                f"Two queries with {count(one.number('keys'))} keys in {count(one.number('bins'))} bins, of which one moves a quarter of its state there and back, in {count(one.number('steps'))} steps; "
-                f"the maximum rate of both, in turns ({figures_link(found.file)})."
+                f"Two queries with {count(one.number('keys'))} keys in {count(one.number('bins'))} bins, of "
+                f"which one moves a quarter of its state there and back, in {count(one.number('steps'))} "
+                f"steps; the maximum rate of both, in turns ({figures_link(found.file)})."
             ),
             table(HEADS, rows),
             meaning,

@@ -1,4 +1,7 @@
-"""Table 1: lines of code of the NEXMark queries, counted in the source, on Sterna and on Spark's own operators."""
+"""Table 1: lines of code of the NEXMark queries on Sterna and on Spark's own operators.
+
+They are counted in the source.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +42,10 @@ def section(folder: Path) -> Section:
     ]
     shorter = [query.upper() for query, (native, ours) in found.items() if ours < native]
     longer = [query.upper() for query, (native, ours) in found.items() if ours > native]
-    here = f"shorter than on Spark's own operators: {listed(shorter) or 'none'}; longer: {listed(longer) or 'none'}; {beside_megaphone(found)}"
+    here = (
+        f"shorter than on Spark's own operators: {listed(shorter) or 'none'}; longer: "
+        f"{listed(longer) or 'none'}; {beside_megaphone(found)}"
+    )
     return Section(
         TITLE,
         PAPER,
@@ -47,11 +53,16 @@ def section(folder: Path) -> Section:
         [
             table(heads, rows),
             (
-                "Counted in the source: every query with the functions and constants that it needs, some of which it shares with others, without imports, comments and docstrings. "
-                "How the paper counted is not known, and the languages differ (Rust, Python), so a pair of one source (the first two lines, or the last two) says more than one of both."
+                "Counted in the source: every query with the functions and constants that it needs, some of "
+                "which it shares with others, without imports, comments and docstrings. How the paper "
+                "counted is not known, and the languages differ (Rust, Python), so a pair of one source (the "
+                "first two lines, or the last two) says more than one of both."
             ),
             _meaning(shorter, longer),
-            f"Sterna set out to be shorter than Megaphone's {min(ours for _, ours in LINES.values())} to {max(ours for _, ours in LINES.values())} lines: {beside_megaphone(found)}.",
+            (
+                f"Sterna set out to be shorter than Megaphone's {min(ours for _, ours in LINES.values())} to "
+                f"{max(ours for _, ours in LINES.values())} lines: {beside_megaphone(found)}."
+            ),
         ],
     )
 
@@ -76,12 +87,15 @@ def _meaning(shorter: list[str], longer: list[str]) -> str:
     parts = []
     if longer:
         parts.append(
-            f"**Spark's own words are shorter** for {listed(longer)}. In the paper Megaphone saves lines because it manages state and pending records, which timely dataflow leaves to its users; "
-            "Spark's operators manage theirs already, and have a word each for windows and joins, where Sterna's queries spell out what is kept and when it is due, which is what has to move."
+            f"**Spark's own words are shorter** for {listed(longer)}. In the paper Megaphone saves lines "
+            "because it manages state and pending records, which timely dataflow leaves to its users; "
+            "Spark's operators manage theirs already, and have a word each for windows and joins, where "
+            "Sterna's queries spell out what is kept and when it is due, which is what has to move."
         )
     if shorter:
         parts.append(f"Sterna is shorter for {listed(shorter)}.")
     parts.append(
-        "Spark's Q4 and Q6 are not built-in operators alone: their last step is a `transformWithState` in Python."
+        "Spark's Q4 and Q6 are not built-in operators alone: their last step is a `transformWithState` in "
+        "Python."
     )
     return " ".join(parts)

@@ -12,7 +12,11 @@ from sterna.bench.evaluation.words import ALIKE, changed, code, factor, listed, 
 from sterna.readable import DASH, count, milliseconds
 
 TITLE = "Figure 19: offered load against the longest latency"
-PAPER = "up to 16 million records a second the longest latency hardly depends on the load, with every strategy; at 32 million the system is overloaded. Small steps keep latencies 10 to 100 times lower than all-at-once"
+PAPER = (
+    "up to 16 million records a second the longest latency hardly depends on the load, with every strategy; "
+    "at 32 million the system is overloaded. Small steps keep latencies 10 to 100 times lower than "
+    "all-at-once"
+)
 
 
 def section(figures: Figures) -> Section:
@@ -23,8 +27,9 @@ def section(figures: Figures) -> Section:
     lines = moves(found)
     picture = _picture(lines)
     setup = (
-        f"{count(lines[0].keys)} keys in {count(lines[0].bins)} bins; loads are shares of the measured maximum; medians of {rounds(lines)} ({figures_link(found.file)}). "
-        "The quiet time is the one before the migrations of each strategy: of these, the median of the strategies' medians."
+        f"{count(lines[0].keys)} keys in {count(lines[0].bins)} bins; loads are shares of the measured "
+        f"maximum; medians of {rounds(lines)} ({figures_link(found.file)}). The quiet time is the one before "
+        "the migrations of each strategy: of these, the median of the strategies' medians."
     )
     names = strategies(lines)
     heads = [
@@ -40,7 +45,10 @@ def section(figures: Figures) -> Section:
         PAPER,
         _short(lines, names),
         [
-            f"The paper: {PAPER} (16384 million keys in 2¹² bins, 250 thousand to 32 million records a second).",
+            (
+                f"The paper: {PAPER} (16384 million keys in 2¹² bins, 250 thousand to 32 million records a "
+                "second)."
+            ),
             shown(picture),
             setup,
             table(heads, rows),
@@ -128,11 +136,16 @@ def _meaning(lines: list[Move], names: list[str]) -> str:
     times = rates[-1] / rates[0]
     if quiet > ALIKE:
         first = (
-            f"Unlike in the paper, the load is seen while nothing moves: with {factor(times)} the records the longest latency {changed(quiet)}. An epoch takes what it takes for its rows on two cores, and the more come in while it runs, the longer is the next one; "
-            "the paper's machines have cores to spare up to 16 million records a second."
+            f"Unlike in the paper, the load is seen while nothing moves: with {factor(times)} the records "
+            f"the longest latency {changed(quiet)}. An epoch takes what it takes for its rows on two cores, "
+            "and the more come in while it runs, the longer is the next one; the paper's machines have cores "
+            "to spare up to 16 million records a second."
         )
     else:
-        first = f"As in the paper, the load is hardly seen while nothing moves: with {factor(times)} the records the longest latency {changed(quiet)}."
+        first = (
+            f"As in the paper, the load is hardly seen while nothing moves: with {factor(times)} the records "
+            f"the longest latency {changed(quiet)}."
+        )
     better = [(_during(lines, name, rates[-1]), name) for name in names if name != "all_at_once"]
     gentlest = min(((move.during_ms, name) for move, name in better if move is not None), default=None)
     whole = _during(lines, "all_at_once", rates[-1])
@@ -140,8 +153,14 @@ def _meaning(lines: list[Move], names: list[str]) -> str:
         return first
     gain = whole.during_ms / gentlest[0]
     judged = (
-        f"all at once takes {factor(gain)} the latency of the gentlest strategy, {code(gentlest[1])}; in the paper it is 10 to 100 times"
+        (
+            f"all at once takes {factor(gain)} the latency of the gentlest strategy, {code(gentlest[1])}; in "
+            "the paper it is 10 to 100 times"
+        )
         if gain > ALIKE
-        else f"no strategy is much gentler than all at once ({factor(gain)}); in the paper it is 10 to 100 times the others"
+        else (
+            f"no strategy is much gentler than all at once ({factor(gain)}); in the paper it is 10 to 100 "
+            "times the others"
+        )
     )
     return f"{first} At the highest load {judged}."

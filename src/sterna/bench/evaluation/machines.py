@@ -26,12 +26,17 @@ def chapter(figures: Figures) -> str:
         for part in (
             f"## {TITLE}",
             (
-                "The paper uses four machines, each with four processors of ten cores and 512 GiB of memory, and pins a process with four workers to one processor: a core for each. Its dataflow is a Rust program whose state is in memory and which "
-                "processes records as they come, four million a second."
+                "The paper uses four machines, each with four processors of ten cores and 512 GiB of memory, "
+                "and pins a process with four workers to one processor: a core for each. Its dataflow is a "
+                "Rust program whose state is in memory and which processes records as they come, four "
+                "million a second."
             ),
             (
-                "Here everything is on one machine: Spark's JVM, the Python workers, the program that feeds the records and the one that watches. Workers are logical, and more of them than cores take turns. State moves "
-                "through Spark's shuffle between processes of one machine, never by reference (`share_host_state=False`), but not over a network. State is in files on a local disk, mapped into memory."
+                "Here everything is on one machine: Spark's JVM, the Python workers, the program that feeds "
+                "the records and the one that watches. Workers are logical, and more of them than cores take "
+                "turns. State moves through Spark's shuffle between processes of one machine, never by "
+                "reference (`share_host_state=False`), but not over a network. State is in files on a local "
+                "disk, mapped into memory."
             ),
             table(HEADS, rows, words=3) if rows else "",
             f"Runs that failed, and are not in the figures:\n\n{bullets(failures)}" if failures else "",
@@ -72,7 +77,10 @@ def _alike(known: dict[str, Entry]) -> str:
         if entry.has("machine", "processor") and entry.has("machine", "cores")
     }
     if len(facts) <= 1:
-        return "A load before of more than nothing means that the machine had other work when a benchmark began; what others do on it is in the figures."
+        return (
+            "A load before of more than nothing means that the machine had other work when a benchmark "
+            "began; what others do on it is in the figures."
+        )
     return (
         "**Not all files were made on the same machine**: amounts of different files should not be compared."
     )

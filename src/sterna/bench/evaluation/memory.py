@@ -12,7 +12,10 @@ from sterna.bench.evaluation.words import code, listed, short
 from sterna.readable import DASH, count, size
 
 TITLE = "Figure 20: memory while state moves"
-PAPER = "all-at-once takes 30 GiB more than the 35 GiB of a process at rest; with fluid and batched migrations memory hardly varies"
+PAPER = (
+    "all-at-once takes 30 GiB more than the 35 GiB of a process at rest; with fluid and batched migrations "
+    "memory hardly varies"
+)
 HEADS = (
     "state",
     "strategy",
@@ -44,7 +47,12 @@ def section(figures: Figures) -> Section:
         [
             f"The paper: {PAPER} (16 billion keys in 2¹² bins, the resident memory of the first process).",
             *(shown(picture) for picture in drawn),
-            f"Memory that no file backs, of all Python workers together: the highest sample while state moves, minus the highest of as many samples before. Few bins, so that they are large enough to be seen; medians of {rounds(lines)}, with the least and the greatest ({figures_link(found.file)}).",
+            (
+                "Memory that no file backs, of all Python workers together: the highest sample while state "
+                "moves, minus the highest of as many samples before. Few bins, so that they are large enough "
+                f"to be seen; medians of {rounds(lines)}, with the least and the greatest "
+                f"({figures_link(found.file)})."
+            ),
             table(HEADS, [_row(move) for move in lines], words=2),
             unfinished(lines),
             _meaning(lines),
@@ -97,13 +105,19 @@ def _picture(found: Entry, keys: int, lines: list[Move]) -> Picture | None:
     return plot(
         f"figure-20-{keys}.svg",
         f"Memory while a quarter of the state moves: {short(keys)} keys in {count(lines[0].bins)} bins",
-        f"Memory of the Python workers over time, at most {size(most * 1e6)}; state moves with {listed(band.name for band in bands)}.",
+        (
+            f"Memory of the Python workers over time, at most {size(most * 1e6)}; state moves with "
+            f"{listed(band.name for band in bands)}."
+        ),
         Scale.amounts("time in the first round", [mark.x for mark in points], "s", 8),
         Scale.amounts("memory", [1.1 * most], "MB", 5),
         [Series("Python workers", "matched", tuple(points), marked=False)],
         bands=sorted(bands, key=lambda band: band.start),
         notes=[
-            "Memory of all Python workers together that no file backs; shaded: from the begin of a migration to its end."
+            (
+                "Memory of all Python workers together that no file backs; shaded: from the begin of a "
+                "migration to its end."
+            )
         ],
         height=220,
     )
@@ -134,11 +148,13 @@ def _meaning(lines: list[Move]) -> str:
     parts = []
     if most < least:
         parts.append(
-            f"As in the paper, moving everything at once takes far more memory than any strategy with small steps: {least:,.1f} bins or more against {most:,.1f} at most."
+            "As in the paper, moving everything at once takes far more memory than any strategy with small "
+            f"steps: {least:,.1f} bins or more against {most:,.1f} at most."
         )
     else:
         parts.append(
-            f"**Unlike in the paper, small steps do not always take less memory**: up to {most:,.1f} bins, where everything at once takes {least:,.1f} or more."
+            f"**Unlike in the paper, small steps do not always take less memory**: up to {most:,.1f} bins, "
+            f"where everything at once takes {least:,.1f} or more."
         )
     parts.append(
         f"More than {FEW_BINS:g} bins are held with {listed(over)}."
@@ -146,7 +162,9 @@ def _meaning(lines: list[Move]) -> str:
         else f"No strategy with small steps holds more than {FEW_BINS:g} bins."
     )
     parts.append(
-        "The reason is another one than in the paper. There, state waits for the network; here a worker holds what it extracts and installs in an epoch, while the state itself is in files that are mapped and counts as nobody's memory. "
-        "The JVM's heap has a fixed size in this experiment, so its column shows noise more than anything else."
+        "The reason is another one than in the paper. There, state waits for the network; here a worker "
+        "holds what it extracts and installs in an epoch, while the state itself is in files that are mapped "
+        "and counts as nobody's memory. The JVM's heap has a fixed size in this experiment, so its column "
+        "shows noise more than anything else."
     )
     return " ".join(parts)

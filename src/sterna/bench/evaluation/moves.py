@@ -108,4 +108,7 @@ def unfinished(every: Iterable[Move]) -> str:
     names = sorted({code(move.strategy) for move in every if not move.ended})
     if not names:
         return ""
-    return f"Of {' and '.join(names)}, some migrations took longer than they may and were cancelled: their figures are of the time until then."
+    return (
+        f"Of {' and '.join(names)}, some migrations took longer than they may and were cancelled: their "
+        "figures are of the time until then."
+    )

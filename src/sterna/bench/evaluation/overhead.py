@@ -1,4 +1,7 @@
-"""Figures 13 to 15: what state that can move costs while it does not, by the number of bins, against operators whose state can't move, and by the number of keys."""
+"""Figures 13 to 15: what state that can move costs while it does not.
+
+This is shown by the number of bins, against operators whose state can't move, and by the number of keys.
+"""
 
 from __future__ import annotations
 
@@ -26,9 +29,12 @@ def section(figures: Figures) -> Section:
     """The section; see the module's docstring."""
     blocks = [
         (
-            "The paper shows the distribution of the latency of records, with 2⁴ to 2²⁰ bins and for a native operator, at four million records a second: counting with hash maps over "
-            "256 million keys (Figure 13), with arrays over as many (Figure 14) and over 8192 million (Figure 15). Here epochs follow each other without a pause, and what is measured is how long they take and how many rows "
-            "a second they carry: the distribution of the latency of records would be that of epochs."
+            "The paper shows the distribution of the latency of records, with 2⁴ to 2²⁰ bins and for a "
+            "native operator, at four million records a second: counting with hash maps over 256 million "
+            "keys (Figure 13), with arrays over as many (Figure 14) and over 8192 million (Figure 15). Here "
+            "epochs follow each other without a pause, and what is measured is how long they take and how "
+            "many rows a second they carry: the distribution of the latency of records would be that of "
+            "epochs."
         ),
     ]
     pictures: dict[str, str] = {}
@@ -67,12 +73,19 @@ def _bins(figures: Figures) -> Part:
     ]
     rows = [_bins_row(line) for line in lines]
     most = max(abs(line.positive("ratio") - 1) for line in lines)
-    setup = f"{count(lines[0].positive('keys'))} keys, {count(entry.number('rows_per_epoch'))} rows an epoch, {count(entry.number('rounds'))} rounds in turns ({figures_link(entry.file)}); the columns on the right are the paper's."
+    setup = (
+        f"{count(lines[0].positive('keys'))} keys, {count(entry.number('rows_per_epoch'))} rows an epoch, "
+        f"{count(entry.number('rounds'))} rounds in turns ({figures_link(entry.file)}); the columns on the "
+        "right are the paper's."
+    )
     blocks = [heading, shown(picture), setup, table(heads, rows), _bins_meaning(lines, most)]
     return (
         blocks,
         picture,
-        f"rows a second within {100 * most:.0f} % of those with 2¹² bins, for {power(lines[0].positive('bins'))} to {power(lines[-1].positive('bins'))}",
+        (
+            f"rows a second within {100 * most:.0f} % of those with 2¹² bins, for "
+            f"{power(lines[0].positive('bins'))} to {power(lines[-1].positive('bins'))}"
+        ),
     )
 
 
@@ -109,12 +122,18 @@ def _bins_picture(lines: list[Entry], base: Entry) -> Picture:
     return plot(
         "figures-13-15.svg",
         "Overhead by the number of bins",
-        f"Median epoch of Sterna, and the paper's 99th percentile of latency, by bins, as multiples of those with {power(2**REFERENCE)} bins.",
+        (
+            "Median epoch of Sterna, and the paper's 99th percentile of latency, by bins, as multiples of "
+            f"those with {power(2**REFERENCE)} bins."
+        ),
         Scale.steps("bins", ticks),
         Scale.ratios("multiple of that with 2¹² bins", [mark.y for mark in marks]),
         every,
         notes=[
-            "Sterna: the median time of an epoch; Figures 13 to 15: the 99th percentile of the latency of records, from the paper's tables. Each as a multiple of its own amount with 2¹² bins."
+            (
+                "Sterna: the median time of an epoch; Figures 13 to 15: the 99th percentile of the latency "
+                "of records, from the paper's tables. Each as a multiple of its own amount with 2¹² bins."
+            )
         ],
     )
 
@@ -130,11 +149,16 @@ def _bins_meaning(lines: list[Entry], most: float) -> str:
         said = listed(f"{power(line.positive('bins'))} ({factor(line.positive('ratio'))})" for line in slower)
         return f"As in the paper, many bins cost something: rows a second are fewer with {said}. {hidden}"
     if most > ALIKE - 1:
-        return f"Rows a second differ by up to {100 * most:.0f} %, and not because many bins are slow: that is how noisy the machine was. {hidden}"
+        return (
+            f"Rows a second differ by up to {100 * most:.0f} %, and not because many bins are slow: that is "
+            f"how noisy the machine was. {hidden}"
+        )
     return (
-        "Unlike in the paper, many bins cost nothing that could be seen here. Megaphone consults a table with an entry for each bin, and keeps a structure for each; in Sterna a bin is a range of hashes, workers own ranges "
-        "of bins, tasks carry these ranges, and state is sorted by hash and does not know of bins. This was measured with the ranges that a query begins with: bins that were scattered by migrations make the list of ranges longer. "
-        f"{hidden}"
+        "Unlike in the paper, many bins cost nothing that could be seen here. Megaphone consults a table "
+        "with an entry for each bin, and keeps a structure for each; in Sterna a bin is a range of hashes, "
+        "workers own ranges of bins, tasks carry these ranges, and state is sorted by hash and does not know "
+        "of bins. This was measured with the ranges that a query begins with: bins that were scattered by "
+        f"migrations make the list of ranges longer. {hidden}"
     )
 
 
@@ -152,15 +176,20 @@ def _native(figures: Figures) -> Part:
     rows = [_native_row(line, peers) for line in lines]
     ratios = [line.positive("ratio") for line in lines]
     setup = (
-        "Counting by key against Spark's `groupBy().count()` on RocksDB, set up as its guide recommends, both filled with all keys first, in turns "
-        f"({figures_link(entry.file)}). Quick logs: Spark with its own logs written as Sterna has them written, which its guide does not mention. "
-        "In the paper the native operator is the same engine without Megaphone; here it is another implementation of state, so this compares more than the price of bins."
+        "Counting by key against Spark's `groupBy().count()` on RocksDB, set up as its guide recommends, "
+        f"both filled with all keys first, in turns ({figures_link(entry.file)}). Quick logs: Spark with its "
+        "own logs written as Sterna has them written, which its guide does not mention. In the paper the "
+        "native operator is the same engine without Megaphone; here it is another implementation of state, "
+        "so this compares more than the price of bins."
     )
     blocks = [heading, setup, table(heads, rows), _native_meaning(lines, peers)]
     return (
         blocks,
         None,
-        f"{' to '.join(dict.fromkeys((factor(min(ratios)), factor(max(ratios)))))} the rows a second of Spark's own count",
+        (
+            f"{' to '.join(dict.fromkeys((factor(min(ratios)), factor(max(ratios)))))} the rows a second of "
+            "Spark's own count"
+        ),
     )
 
 
@@ -182,7 +211,11 @@ def _native_meaning(lines: list[Entry], peers: list[str]) -> str:
     better = []
     for name in peers:
         cases = [
-            f"{count(line.positive('rows_per_epoch'))} rows an epoch over {count(line.positive('keys'))} keys ({factor(line.number(f'{name}_rows_per_second') / line.positive('sterna_rows_per_second'))})"
+            (
+                f"{count(line.positive('rows_per_epoch'))} rows an epoch over {count(line.positive('keys'))} "
+                "keys ("
+                f"{factor(line.number(f'{name}_rows_per_second') / line.positive('sterna_rows_per_second'))})"
+            )
             for line in lines
             if line.has(f"{name}_rows_per_second")
             and line.number(f"{name}_rows_per_second") > line.positive("sterna_rows_per_second")
@@ -190,7 +223,10 @@ def _native_meaning(lines: list[Entry], peers: list[str]) -> str:
         if cases:
             better.append(f"**{PEERS[name]} is faster** with {listed(cases)}.")
     if not better:
-        return "Sterna is faster in every line: what can move costs nothing against these, because the state is kept in another way."
+        return (
+            "Sterna is faster in every line: what can move costs nothing against these, because the state is "
+            "kept in another way."
+        )
     return " ".join([*better, "In the other lines Sterna is faster."])
 
 
@@ -227,10 +263,14 @@ def _keys(figures: Figures) -> Part:
     assert small is not None
     assert large is not None
     said = (
-        f"With {count(times)} times as many keys an epoch {changed(ratio)}. In the paper, the 99th percentile with 2¹² bins is {large / small:.2f} times as long over 32 times as many keys (Figures 14 and 15: {small:.2f} and {large:.2f} ms). "
-        "Neither walks through its state to find a key."
+        f"With {count(times)} times as many keys an epoch {changed(ratio)}. In the paper, the 99th "
+        f"percentile with 2¹² bins is {large / small:.2f} times as long over 32 times as many keys (Figures "
+        f"14 and 15: {small:.2f} and {large:.2f} ms). Neither walks through its state to find a key."
     )
-    setup = f"{count(entry.number('rows_per_epoch'))} rows an epoch, {count(entry.number('bins'))} bins ({figures_link(entry.file)}); memory is what no file backs, of all Python workers together."
+    setup = (
+        f"{count(entry.number('rows_per_epoch'))} rows an epoch, {count(entry.number('bins'))} bins "
+        f"({figures_link(entry.file)}); memory is what no file backs, of all Python workers together."
+    )
     return (
         [heading, setup, table(heads, rows), said],
         None,

@@ -57,10 +57,16 @@ def made(figures: Path, source: Path = SOURCE) -> Page:
         "# Evaluation",
         f"<!-- Made by `{COMMAND}` from the files in `figures/`: do not edit. -->",
         (
-            f"The figures and tables of the Megaphone paper ({REFERENCE}), measured with Sterna on one machine, beside what the paper says. `{COMMAND}` makes this page and its pictures from the output of the benchmarks "
-            "in [figures](figures), and `make test` checks that it is up to date: what was measured here comes from these files, and sentences that judge it are chosen by it. Amounts of the paper are from its text and tables; where it has only a curve, it is described."
+            f"The figures and tables of the Megaphone paper ({REFERENCE}), measured with Sterna on one "
+            f"machine, beside what the paper says. `{COMMAND}` makes this page and its pictures from the "
+            "output of the benchmarks in [figures](figures), and `make test` checks that it is up to date: "
+            "what was measured here comes from these files, and sentences that judge it are chosen by it. "
+            "Amounts of the paper are from its text and tables; where it has only a curve, it is described."
         ),
-        f"An amount is called about the same as another within {round(100 * (ALIKE - 1))} %, and a latency within {round(100 * (VISIBLE - 1))} % of the quiet time's is not told apart from it.",
+        (
+            f"An amount is called about the same as another within {round(100 * (ALIKE - 1))} %, and a "
+            f"latency within {round(100 * (VISIBLE - 1))} % of the quiet time's is not told apart from it."
+        ),
         "## In short",
         table(["", "the paper", "here"], [_brief(section) for section in sections], words=3),
         f"What can't be reached at all is [at the end](#{slug(limits.TITLE)}).",
@@ -109,7 +115,10 @@ def write(page: Page, file: Path) -> list[Path]:
 
 
 def stale(page: Page, file: Path) -> list[Path]:
-    """The files that are not what they should be: missing, different, or pictures of an earlier page that are in no page any more."""
+    """The files that are not what they should be.
+
+    They are missing, different, or pictures of an earlier page that are in no page any more.
+    """
     wanted = _wanted(page, file)
     wrong = [
         path for path, text in wanted.items() if not path.is_file() or path.read_bytes() != text.encode()

@@ -25,7 +25,10 @@ LINES = {
 
 @dataclass(frozen=True)
 class Overhead:
-    """One of Figures 13 to 15: milliseconds at the 90th, 99th and 99.99th percentile and at most, by the logarithm of the number of bins."""
+    """One of Figures 13 to 15: milliseconds by the logarithm of the number of bins.
+
+    They are those at the 90th, 99th and 99.99th percentile and at most.
+    """
 
     figure: int
     what: str

@@ -1,4 +1,7 @@
-"""Beside other systems: NEXMark on Spark's own operators, a count by key on Spark and on Flink, what a rescale costs on each, and where a peer is better."""
+"""Beside other systems: NEXMark, a count by key, what a rescale costs, and where a peer is better.
+
+NEXMark is compared with Spark's own operators, the count by key and the rescale with Spark and with Flink.
+"""
 
 from __future__ import annotations
 
@@ -34,8 +37,14 @@ def section(given: Figures) -> Section:
     )
     judged_queries = _judged(entry)
     if judged_queries:
-        here += f"; {sum(judged_queries.values())} of {len(judged_queries)} queries with many keys at least {LEAST_RATIO:g} times as fast as Spark's own version"
-    said = f"How each system is set up, and what is measured, is in [peers.md](peers.md); medians of the rounds ({figures_link(entry.file)})."
+        here += (
+            f"; {sum(judged_queries.values())} of {len(judged_queries)} queries with many keys at least "
+            f"{LEAST_RATIO:g} times as fast as Spark's own version"
+        )
+    said = (
+        "How each system is set up, and what is measured, is in [peers.md](peers.md); medians of the rounds "
+        f"({figures_link(entry.file)})."
+    )
     parts = [part(entry) for name, part in PARTS.items() if entry.has(name)]
     failures = [line.text() for line in entry.each("failures")]
     if failures:
@@ -45,7 +54,10 @@ def section(given: Figures) -> Section:
 
 def _router(entry: Entry) -> str:
     told = {way: count(entry.number("router", f"{way}_per_second_and_core")) for way in ("packed", "rows")}
-    return f"NEXMark's events into Sterna's router: {told['packed']} a second and core packed, {told['rows']} as rows."
+    return (
+        f"NEXMark's events into Sterna's router: {told['packed']} a second and core packed, {told['rows']} "
+        "as rows."
+    )
 
 
 def _queries(entry: Entry) -> str:
@@ -68,7 +80,10 @@ def _queries(entry: Entry) -> str:
         "Spark, rows/s",
         "ratio",
     ]
-    said = "Rows are those that a query reads; those of state are what is there in the end, where it is known (Spark does not count them, and only what joins keep follows from its reports)."
+    said = (
+        "Rows are those that a query reads; those of state are what is there in the end, where it is known "
+        "(Spark does not count them, and only what joins keep follows from its reports)."
+    )
     return "\n\n".join(part for part in (table(heads, rows), said, _goal(entry)) if part)
 
 
@@ -80,7 +95,10 @@ def _goal(entry: Entry) -> str:
     ]
     if not said:
         return ""
-    return f"The goal that Sterna has set itself: at least {LEAST_RATIO:g} times Spark's rows a second where the state has many keys. {listed(said)}."
+    return (
+        f"The goal that Sterna has set itself: at least {LEAST_RATIO:g} times Spark's rows a second where "
+        f"the state has many keys. {listed(said)}."
+    )
 
 
 def _judged(entry: Entry) -> dict[str, bool]:
@@ -96,7 +114,10 @@ def _throughput(entry: Entry) -> str:
     said = f"The goal: at least 1.5 times Flink's records a second over many keys: {goal}." if goal else ""
     source = told.maybe("flink_source_records_per_second")
     if source is not None:
-        said = f"Flink's source alone, with what makes records of its lines, gives {count(source)} a second. {said}".rstrip()
+        said = (
+            f"Flink's source alone, with what makes records of its lines, gives {count(source)} a second. "
+            f"{said}"
+        ).rstrip()
     return "\n\n".join(part for part in (*map(_count, counts), said) if part)
 
 

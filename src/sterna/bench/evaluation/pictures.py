@@ -1,7 +1,8 @@
-"""A picture of the page: an SVG file that needs nothing else, with a background of its own, light or dark as the reader likes it.
+"""A picture of the page: an SVG file that needs nothing else.
 
-The charts of the HTML report are used as they are, with the part of its style sheet that is theirs. A picture
-is 900 units wide; text in it is 13 high, so it can be read at that width.
+It has a background of its own, light or dark as the reader likes it. The charts of the HTML report are used
+as they are, with the part of its style sheet that is theirs. A picture is 900 units wide; text in it is 13
+high, so it can be read at that width.
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ OWN = """
     --quiet: #a2acb9; --spark: #e7eaee; --other: #bda1f5;
   }
 }
-svg { font-family: ui-sans-serif, system-ui, "Helvetica Neue", Arial, sans-serif; font-variant-numeric: tabular-nums; }
+svg { font-family: ui-sans-serif, system-ui, "Helvetica Neue", Arial, sans-serif; \
+font-variant-numeric: tabular-nums; }
 text { font-size: 13px; fill: var(--soft); }
 .paper { fill: var(--paper); stroke: var(--rule); }
 .title { font-size: 17px; font-weight: 650; fill: var(--ink); }

@@ -1,7 +1,7 @@
-"""Plots of the sweeps: marks on two axes, one line a series, with bands of time behind them and a legend beside them.
+"""Plots of the sweeps: marks on two axes, one line a series.
 
-What a mark stands for is told by its shape and by the legend, never by text beside it, so that no two labels
-can touch.
+Bands of time are behind them, and a legend is beside them. What a mark stands for is told by its shape and by
+the legend, never by text beside it, so that no two labels can touch.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ CHARACTER = 7.2
 SIZE = 5.5
 _SQUARE = [(-0.85, -0.85), (0.85, -0.85), (0.85, 0.85), (-0.85, 0.85)]
 _CROSS = [
-    (-1, -0.45), (-0.45, -1), (0, -0.5), (0.45, -1), (1, -0.45), (0.5, 0), (1, 0.45), (0.45, 1), (0, 0.5), (-0.45, 1),
-    (-1, 0.45), (-0.5, 0),
+    (-1, -0.45), (-0.45, -1), (0, -0.5), (0.45, -1), (1, -0.45), (0.5, 0), (1, 0.45), (0.45, 1), (0, 0.5),
+    (-0.45, 1), (-1, 0.45), (-0.5, 0),
 ]  # fmt: skip
 SHAPES: tuple[list[tuple[float, float]], ...] = (
     [(math.cos(math.pi * i / 8), math.sin(math.pi * i / 8)) for i in range(16)],

@@ -1,4 +1,7 @@
-"""Figures 5 to 12: the NEXMark queries, a quarter of whose state moves there and back, all at once and in matched steps."""
+"""Figures 5 to 12: the NEXMark queries, while a quarter of their state moves.
+
+It moves there and back, all at once and in matched steps.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,10 @@ from sterna.readable import DASH, count, duration, milliseconds, size
 TITLE = "Figures 5–12: the NEXMark queries"
 STEADY_GOAL = ("q4", "q5", "q6", "q7", "q8")
 MOST_RATIO = 1.5
-PAPER = "without state no spike (Q1, Q2, Q7); with much state all-at-once takes more than two seconds where batched adds up to 100 ms (Q4, Q6)"
+PAPER = (
+    "without state no spike (Q1, Q2, Q7); with much state all-at-once takes more than two seconds where "
+    "batched adds up to 100 ms (Q4, Q6)"
+)
 HEADS = (
     "migration",
     "steps",
@@ -61,10 +67,15 @@ def section(figures: Figures) -> Section:
     known = {name: answer for name, answer in found.items() if answer is not None}
     blocks = [
         (
-            "The paper runs the queries at four million events a second on four machines and shows the second of two migrations, back to the balanced "
-            "configuration, with 2¹² bins. Here every query runs at the highest rate that a search found, unless a rate was given; below it is said how long records were to wait at the most, and whether they did. Both migrations are shown. Every strategy has a run of its own, from an empty state, with "
-            "the same seconds of warm-up, and moves at the same seconds, so that all move the same state; all operators that have state take part. `matched` is what the paper calls batched. Q5 slides by seconds, as in the paper; the "
-            "twelve hours of Q8 pass in nine minutes there (79 times as fast), and here as is said below. The paper does not tell how many auctions are open at a time, which is the state of Q4 and Q6."
+            "The paper runs the queries at four million events a second on four machines and shows the "
+            "second of two migrations, back to the balanced configuration, with 2¹² bins. Here every query "
+            "runs at the highest rate that a search found, unless a rate was given; below it is said how "
+            "long records were to wait at the most, and whether they did. Both migrations are shown. Every "
+            "strategy has a run of its own, from an empty state, with the same seconds of warm-up, and moves "
+            "at the same seconds, so that all move the same state; all operators that have state take part. "
+            "`matched` is what the paper calls batched. Q5 slides by seconds, as in the paper; the twelve "
+            "hours of Q8 pass in nine minutes there (79 times as fast), and here as is said below. The paper "
+            "does not tell how many auctions are open at a time, which is the state of Q4 and Q6."
         ),
     ]
     pictures: dict[str, str] = {}
@@ -100,9 +111,13 @@ def _setup(answer: Answer) -> str:
         f" (the paper: {count(paper)}, with which `matched` would take {factor(paper / bins)} as many epochs)"
     )
     return (
-        f"{count(entry.number('rate'))} events a second ({_how(entry)}), {count(entry.number('workers'))} workers, {count(bins)} bins{fewer if bins < paper else ''} of {listed(code(one.text()) for one in entry.each('operators'))}; "
-        f"{count(entry.number('in_flight'))} auctions open at a time, event time {factor(entry.number('dilation'))} as fast as the clock, {duration(entry.number('warm_up_seconds'))} of warm-up ({figures_link(entry.file)}). "
-        f"While nothing moves: 99 % within {milliseconds(entry.number('steady', 'p99_ms'))}, longest {milliseconds(entry.number('steady', 'max_ms'))}{_promise(entry)}."
+        f"{count(entry.number('rate'))} events a second ({_how(entry)}), {count(entry.number('workers'))} "
+        f"workers, {count(bins)} bins{fewer if bins < paper else ''} of "
+        f"{listed(code(one.text()) for one in entry.each('operators'))}; {count(entry.number('in_flight'))} "
+        f"auctions open at a time, event time {factor(entry.number('dilation'))} as fast as the clock, "
+        f"{duration(entry.number('warm_up_seconds'))} of warm-up ({figures_link(entry.file)}). While nothing "
+        f"moves: 99 % within {milliseconds(entry.number('steady', 'p99_ms'))}, longest "
+        f"{milliseconds(entry.number('steady', 'max_ms'))}{_promise(entry)}."
     )
 
 
@@ -174,7 +189,10 @@ def _overview(known: dict[str, Answer]) -> str:
             ]
         )
     heads = ["query", "events/s", "moved", "all at once, longest", "ratio", "in steps, longest", "ratio"]
-    return f"The second migrations; a ratio is to the longest latency in the quiet time before.\n\n{table(heads, rows)}"
+    return (
+        "The second migrations; a ratio is to the longest latency in the quiet time "
+        f"before.\n\n{table(heads, rows)}"
+    )
 
 
 def goal(known: dict[str, Answer]) -> str:
@@ -190,7 +208,10 @@ def goal(known: dict[str, Answer]) -> str:
         f"{name.upper()} {factor(ratio)}, {'kept' if ratio <= MOST_RATIO else '**missed**'}"
         for name, ratio in ratios.items()
     ]
-    return f"The goal that Sterna has set itself: with `matched`, there and back, the longest latency is at most {MOST_RATIO} times that of the quiet time before. {listed(said)}."
+    return (
+        "The goal that Sterna has set itself: with `matched`, there and back, the longest latency is at most "
+        f"{MOST_RATIO} times that of the quiet time before. {listed(said)}."
+    )
 
 
 def verdict(answer: Answer) -> str:
@@ -202,7 +223,10 @@ def verdict(answer: Answer) -> str:
         noise = (
             "as in the paper, nothing is seen"
             if most <= VISIBLE
-            else f"what is seen (up to {factor(most)}) is not due to state, and shows how noisy the machine was"
+            else (
+                f"what is seen (up to {factor(most)}) is not due to state, and shows how noisy the machine "
+                "was"
+            )
         )
         return f"No state moves, only the configuration changes; {noise}."
     if whole is None or fine is None:
@@ -211,18 +235,25 @@ def verdict(answer: Answer) -> str:
     name = code(fine.text("strategy"))
     if max(spike, gentle) <= VISIBLE:
         return (
-            f"Neither can be told from the quiet time: {size(answer.moved)} fit into an epoch that is there anyway. A state of this size is too small, on this machine, "
-            "to tell the strategies apart."
+            f"Neither can be told from the quiet time: {size(answer.moved)} fit into an epoch that is there "
+            "anyway. A state of this size is too small, on this machine, to tell the strategies apart."
         )
     if gentle * ALIKE < spike:
         seen = "can't be told from the quiet time" if gentle <= VISIBLE else "is visible too, and shorter"
-        return f"As in the paper for queries with much state: everything at once is a spike ({factor(spike)}), and {name} {seen} ({factor(gentle)})."
+        return (
+            f"As in the paper for queries with much state: everything at once is a spike ({factor(spike)}), "
+            f"and {name} {seen} ({factor(gentle)})."
+        )
     if spike * ALIKE < gentle:
         return (
-            f"**{name} is worse here than everything at once** ({factor(gentle)} against {factor(spike)}): the longest of {count(fine.number('steps'))} epochs, over "
-            f"{duration(fine.number('seconds'))}, is longer than that of one, whatever moves in them, and no epoch moves enough to outweigh it."
+            f"**{name} is worse here than everything at once** ({factor(gentle)} against {factor(spike)}): "
+            f"the longest of {count(fine.number('steps'))} epochs, over {duration(fine.number('seconds'))}, "
+            "is longer than that of one, whatever moves in them, and no epoch moves enough to outweigh it."
         )
-    return f"There is no difference to speak of between everything at once ({factor(spike)}) and {name} ({factor(gentle)})."
+    return (
+        f"There is no difference to speak of between everything at once ({factor(spike)}) and {name} "
+        f"({factor(gentle)})."
+    )
 
 
 def _short(known: dict[str, Answer]) -> str:

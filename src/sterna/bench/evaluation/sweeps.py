@@ -1,4 +1,4 @@
-"""Figures 16 to 18: the longest latency against the duration, as bins, keys, or both in proportion become more."""
+"""Figures 16 to 18: the longest latency against the duration, as bins, keys, or both in proportion grow."""
 
 from __future__ import annotations
 
@@ -44,7 +44,10 @@ SWEEPS = (
         "bins",
         16,
         "Figure 16: more bins, the same state",
-        "more bins lower the longest latency of fluid and batched migrations and leave their duration as it is; all-at-once does not change",
+        (
+            "more bins lower the longest latency of fluid and batched migrations and leave their duration as "
+            "it is; all-at-once does not change"
+        ),
         "4096 million keys in 2⁴ to 2¹⁴ bins",
         lambda move: move.bins,
         lambda move: f"{power(move.bins)} bins",
@@ -62,7 +65,10 @@ SWEEPS = (
         "proportional",
         18,
         "Figure 18: more keys, and bins in proportion",
-        "with as much state in each bin, the latency of fluid and batched migrations stays the same while their duration grows; with all-at-once both grow",
+        (
+            "with as much state in each bin, the latency of fluid and batched migrations stays the same "
+            "while their duration grows; with all-at-once both grow"
+        ),
         "256 million to 32 billion keys, four million in each bin",
         lambda move: move.keys,
         lambda move: f"{short(move.keys)} keys, {power(move.bins)} bins",
@@ -106,8 +112,8 @@ def _setup(found: Entry, lines: list[Move]) -> str:
     offered = count(rates[0]) if alike else f"{count(rates[0])} to {count(rates[-1])}"
     moved = max(move.entry.number("bytes") for move in lines)
     return (
-        f"A quarter of the state moves, {size(moved)} at most; {offered} records a second; medians of {rounds(lines)}, with the least and "
-        f"the greatest ({figures_link(found.file)})."
+        f"A quarter of the state moves, {size(moved)} at most; {offered} records a second; medians of "
+        f"{rounds(lines)}, with the least and the greatest ({figures_link(found.file)})."
     )
 
 
@@ -128,13 +134,19 @@ def _picture(sweep: Sweep, lines: list[Move]) -> Picture:
     return plot(
         f"figure-{sweep.figure}.svg",
         sweep.title.split(": ", 1)[1].capitalize(),
-        f"Longest latency against duration of a migration with {listed(strategies(lines))}, from {labels[0]} to {labels[-1]}.",
+        (
+            f"Longest latency against duration of a migration with {listed(strategies(lines))}, from "
+            f"{labels[0]} to {labels[-1]}."
+        ),
         Scale.times("duration of the migration", [mark.x for mark in marks]),
         Scale.times("longest latency", latencies),
         every,
         shapes=labels,
         notes=[
-            f"Marks: medians; thin lines: the least and the greatest of all rounds. While nothing moves the longest latency is {milliseconds(quiet)} or less, in the median."
+            (
+                "Marks: medians; thin lines: the least and the greatest of all rounds. While nothing moves "
+                f"the longest latency is {milliseconds(quiet)} or less, in the median."
+            )
         ],
     )
 
@@ -147,7 +159,10 @@ def _absent(sweep: Sweep, lines: list[Move]) -> str:
     ]
     if not names:
         return ""
-    return f"Not at every size: {listed(code(name) for name in names)}, because one bin an epoch would take too long there, or because the time was up."
+    return (
+        f"Not at every size: {listed(code(name) for name in names)}, because one bin an epoch would take too "
+        "long there, or because the time was up."
+    )
 
 
 def _short(trends: list[Trend]) -> str:

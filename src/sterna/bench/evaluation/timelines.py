@@ -1,4 +1,4 @@
-"""Latency over time: the timelines of the HTML report, side by side or one below the other, in one picture."""
+"""Latency over time: the timelines of the HTML report in one picture, side by side or one below another."""
 
 from __future__ import annotations
 
@@ -23,8 +23,9 @@ MOST_POINTS = 320
 MOST_SLOTS = 7
 """Slots are taken together by at most so many: more, and a gap between two would look like an outage."""
 NOTE = (
-    "Dark: the longest latency of the records that were due in a slot of time; light: their 99th percentile; dotted: the longest "
-    "in the quiet time before. Axis of latency logarithmic, the same in all panels; x is time."
+    "Dark: the longest latency of the records that were due in a slot of time; light: their 99th percentile; "
+    "dotted: the longest in the quiet time before. Axis of latency logarithmic, the same in all panels; x is "
+    "time."
 )
 
 
@@ -37,7 +38,7 @@ class Panel:
 
 
 def run_around(entry: Entry, name: str, timeline: list[Entry]) -> Run:
-    """A migration that began at ``second`` of a whole timeline, with some of what was before it and after it."""
+    """A migration that began at ``second`` of a whole timeline, with some of what was before and after it."""
     start = entry.number("second")
     begin, end = max(0.0, start - AROUND_SECONDS), start + entry.number("seconds")
     within = [slot for slot in timeline if begin <= slot.number("second") < end + AROUND_SECONDS]
@@ -123,7 +124,10 @@ def _placed(chart: ET.Element, run: Run, x: float, y: float, wide: float) -> lis
 
 
 def thinned(run: Run) -> Run:
-    """The run with several slots taken together where there are many: the highest of each latency, and no garbage collections."""
+    """The run with several slots taken together where there are many.
+
+    They have the highest of each latency, and no garbage collections.
+    """
     slots = series.slots(run)
     together = min(max(1, math.ceil(len(slots) / MOST_POINTS)), MOST_SLOTS)
     wide = SLOT_SECONDS * together

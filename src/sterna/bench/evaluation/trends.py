@@ -11,7 +11,10 @@ from sterna.bench.evaluation.words import ALIKE, changed, code, factor, listed
 
 @dataclass(frozen=True)
 class Trend:
-    """What becomes of a strategy from the smallest size to the greatest: its longest latency, that of the quiet time, its duration and its steps, as ratios."""
+    """What becomes of a strategy from the smallest size to the greatest, as ratios.
+
+    There is one of its longest latency, of that of the quiet time, of its duration and of its steps.
+    """
 
     strategy: str
     ends: str
@@ -44,8 +47,8 @@ class Trend:
     def said(self) -> str:
         """In a sentence."""
         return (
-            f"{code(self.strategy)}, {self.ends}: the longest latency {changed(self.latency)}, that of the quiet time before it {changed(self.quiet)}; "
-            f"the duration {changed(self.seconds)}."
+            f"{code(self.strategy)}, {self.ends}: the longest latency {changed(self.latency)}, that of the "
+            f"quiet time before it {changed(self.quiet)}; the duration {changed(self.seconds)}."
         )
 
 
@@ -66,20 +69,27 @@ def _more_bins(whole: list[Trend], fine: list[Trend]) -> list[str]:
     higher = [code(trend.strategy) for trend in fine if trend.latency >= 1 / ALIKE]
     if higher:
         parts.append(
-            f"Unlike in the paper, they do not lower that of {listed(higher)}: a step that moves little is lost among epochs that are slow for other reasons, and a longer migration meets more of these."
+            f"Unlike in the paper, they do not lower that of {listed(higher)}: a step that moves little is "
+            "lost among epochs that are slow for other reasons, and a longer migration meets more of these."
         )
     for trend in whole:
         kept = 1 / ALIKE <= trend.latency <= ALIKE
         parts.append(
-            f"{'As' if kept else 'Unlike'} in the paper, the longest latency of all at once {changed(trend.latency)}."
+            f"{'As' if kept else 'Unlike'} in the paper, the longest latency of all at once "
+            f"{changed(trend.latency)}."
         )
     if longer:
         said = listed(
-            f"{code(trend.strategy)} takes {factor(trend.seconds)} as long for {factor(trend.steps)} as many steps"
+            (
+                f"{code(trend.strategy)} takes {factor(trend.seconds)} as long for {factor(trend.steps)} as "
+                "many steps"
+            )
             for trend in longer
         )
         parts.append(
-            f"Unlike in the paper, more bins make migrations longer: {said}. A step is an epoch here, and an epoch takes hundreds of milliseconds however little it moves; in the paper a step takes as long as its bins do."
+            f"Unlike in the paper, more bins make migrations longer: {said}. A step is an epoch here, and an "
+            "epoch takes hundreds of milliseconds however little it moves; in the paper a step takes as long "
+            "as its bins do."
         )
     return parts
 
@@ -90,21 +100,25 @@ def _more_keys(whole: list[Trend], fine: list[Trend]) -> list[str]:
     parts = []
     if grows:
         parts.append(
-            f"As in the paper, the longest latency grows with the keys for {listed(code(trend.strategy) for trend in grows)}."
+            "As in the paper, the longest latency grows with the keys for "
+            f"{listed(code(trend.strategy) for trend in grows)}."
         )
     if stays:
         parts.append(
-            f"Unlike in the paper, it does not for {listed(code(trend.strategy) for trend in stays)}: the part of an epoch that grows with the bytes of a step is small beside the part that does not."
+            f"Unlike in the paper, it does not for {listed(code(trend.strategy) for trend in stays)}: the "
+            "part of an epoch that grows with the bytes of a step is small beside the part that does not."
         )
     short = [code(trend.strategy) for trend in (*whole, *fine) if trend.seconds <= ALIKE]
     if short:
         parts.append(
-            f"Unlike in the paper, the duration does not grow for {listed(short)}: what epochs take anyway is most of it."
+            f"Unlike in the paper, the duration does not grow for {listed(short)}: what epochs take anyway "
+            "is most of it."
         )
     slower = [trend for trend in fine if trend.steps <= ALIKE and trend.seconds > ALIKE]
     if slower:
         parts.append(
-            f"{listed(code(trend.strategy) for trend in slower)} {'takes' if len(slower) == 1 else 'take'} longer with as many steps: every step moves more."
+            f"{listed(code(trend.strategy) for trend in slower)} {'takes' if len(slower) == 1 else 'take'} "
+            "longer with as many steps: every step moves more."
         )
     return parts
 
@@ -118,11 +132,13 @@ def _in_proportion(whole: list[Trend], fine: list[Trend]) -> list[str]:
         parts.append(f"As in the paper, the longest latency of {listed(kept)} does not grow with the state.")
     if alike:
         parts.append(
-            f"That of {listed(code(trend.strategy) for trend in alike)} grows, and no more than that of the quiet time: epochs over a larger state are slower here, whatever moves."
+            f"That of {listed(code(trend.strategy) for trend in alike)} grows, and no more than that of the "
+            "quiet time: epochs over a larger state are slower here, whatever moves."
         )
     if grown:
         parts.append(
-            f"**Unlike in the paper, that of {listed(code(trend.strategy) for trend in grown)} grows**, also beyond what the quiet time does ({listed(factor(trend.by_moving) for trend in grown)})."
+            f"**Unlike in the paper, that of {listed(code(trend.strategy) for trend in grown)} grows**, also "
+            f"beyond what the quiet time does ({listed(factor(trend.by_moving) for trend in grown)})."
         )
     for trend in whole:
         grows = trend.latency > ALIKE

@@ -1,8 +1,8 @@
-"""NEXMark's events as parquet files, the same number of each kind an epoch, which any system that reads files can be given.
+"""NEXMark's events as parquet files, the same number of each kind an epoch.
 
-All sides read the same files with Spark's own file source, so the source costs each the same. Only the kinds
-that a query reads are written, and the DataFrames have only the columns that it reads: Spark would find these
-by itself, Sterna takes what its DataFrame has.
+Any system that reads files can be given them. All sides read the same files with Spark's own file source, so
+the source costs each the same. Only the kinds that a query reads are written, and the DataFrames have only
+the columns that it reads: Spark would find these by itself, Sterna takes what its DataFrame has.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Files:
     def frames(self, spark: SparkSession) -> dict[str, DataFrame]:
         """A streaming DataFrame for each kind, with the columns that are read.
 
-        Of a kind that nobody reads it is empty.
+        That of a kind that nobody reads is empty.
         """
         return {
             kind: spark.readStream.schema(self._columns(kind, schema))

@@ -1,9 +1,9 @@
-"""Apache Flink beside Sterna: a session cluster on loopback, in an environment of its own, and how a job is started on it.
+"""Apache Flink beside Sterna: a session cluster on loopback, and how a job is started on it.
 
-Flink comes as the package ``apache-flink-libraries``, the Java part of PyFlink, installed into a folder of
-its own; the benchmark needs no more of it. JobManager and TaskManager are children of this process and end
-with it. Everything that Flink writes lies below one folder. What fails, or does not come in time, raises
-``FlinkError`` with what Flink said.
+The cluster is in an environment of its own. Flink comes as the package ``apache-flink-libraries``, the Java
+part of PyFlink, installed into a folder of its own; the benchmark needs no more of it. JobManager and
+TaskManager are children of this process and end with it. Everything that Flink writes lies below one folder.
+What fails, or does not come in time, raises ``FlinkError`` with what Flink said.
 """
 
 from __future__ import annotations
@@ -106,11 +106,12 @@ def settings(
     checkpoint: str,
     more: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Flink's configuration: RocksDB with incremental checkpoints, the adaptive scheduler, everything on loopback, and what more is wanted.
+    """Flink's configuration, with what more is wanted.
 
-    RocksDB gets more of the memory than it would by itself, as the guide to large state recommends first, and
-    bloom filters. What REST tells is not older than a tenth of a second: by itself it may be three seconds
-    old, which would count as time that a rescale takes, and counters ten.
+    It has RocksDB with incremental checkpoints, the adaptive scheduler, and everything on loopback. RocksDB
+    gets more of the memory than it would by itself, as the guide to large state recommends first, and bloom
+    filters. What REST tells is not older than a tenth of a second: by itself it may be three seconds old,
+    which would count as time that a rescale takes, and counters ten.
     """
     return {
         "rest.address": LOOPBACK,

@@ -135,11 +135,17 @@ def _records(source: Path, keys: Turns, look: str) -> list[str]:
     starts = ", ".join(f"first_record + {at}" for at in range(0, CHUNK, PART))
     records = ", ".join(f"begun + {at}" for at in range(PART))
     return [
-        f"""CREATE TABLE ranges (first_record BIGINT, end_record BIGINT) WITH (
-              'connector' = 'filesystem', 'path' = '{source.as_uri()}', 'format' = 'csv', 'source.monitor-interval' = '{look}')""",
-        f"""CREATE TEMPORARY VIEW records AS
-              SELECT MOD(record * {keys.multiplier}, {keys.count}) AS key
-              FROM ranges CROSS JOIN UNNEST(ARRAY[{starts}]) AS x (begun) CROSS JOIN UNNEST(ARRAY[{records}]) AS y (record)""",  # noqa: S608 - as above
+        (
+            "CREATE TABLE ranges (first_record BIGINT, end_record BIGINT) WITH (\n"
+            f"              'connector' = 'filesystem', 'path' = '{source.as_uri()}', 'format' = 'csv', "
+            f"'source.monitor-interval' = '{look}')"
+        ),
+        (
+            "CREATE TEMPORARY VIEW records AS\n"  # noqa: S608 - as above
+            f"              SELECT MOD(record * {keys.multiplier}, {keys.count}) AS key\n"
+            f"              FROM ranges CROSS JOIN UNNEST(ARRAY[{starts}]) AS x (begun) "
+            f"CROSS JOIN UNNEST(ARRAY[{records}]) AS y (record)"
+        ),
     ]
 
 
@@ -220,7 +226,10 @@ class Watcher:
                     yield now, line
 
     def wrong(self, end: int, *, probed: bool = False) -> int:
-        """In how many sampled keys the greatest count is not the number of records below ``end`` with that key; ``probed`` says that the ``probes`` came after these."""
+        """How many sampled keys have a greatest count other than the number of their records below ``end``.
+
+        ``probed`` says that the ``probes`` came after these.
+        """
         keys = self._keys
         whole, rest = divmod(end, keys.count)
         # A record is a multiple of the sample where its key is: the multiplier is odd, and both are powers of

@@ -1,4 +1,4 @@
-"""What Flink is asked through its REST interface: whether a job runs, how far it is, and for another parallelism.
+"""What Flink is asked through REST: whether a job runs, how far it is, and for another parallelism.
 
 A call that fails, or is not answered within ``CALL_SECONDS``, raises ``FlinkError`` with what Flink said.
 """
@@ -45,7 +45,7 @@ class Rest:
     def records_in(self, job: str, operator: str) -> int:
         """How many records an operator, which is known by a part of its name, has taken in all its subtasks.
 
-        0 where Flink does not say yet.
+        It is 0 where Flink does not say yet.
         """
         if (job, operator) not in self._counters:
             path = self._counter(job, operator)

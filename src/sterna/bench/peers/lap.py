@@ -1,6 +1,6 @@
 """A lap: one system counts by key at a set rate and goes from two workers to four.
 
-What it is, and what is told of it.
+The module says what a lap is, and what is told of it.
 
 A lap begins with a state that holds every key once. Records come at a set rate whatever the system does;
 after a quiet time the number of workers is changed, and the lap ends when latency is what it was. Records
@@ -115,7 +115,10 @@ class Lap:
 
 
 def back(timeline: Sequence[dict[str, float]], quiet: tuple[float, float], asked: float) -> float | None:
-    """Seconds from the change until every record that is due waits no longer than 1.1 times the longest wait of the quiet time; ``None`` if that was not seen.
+    """Seconds from the change until latency is what it was; ``None`` if that was not seen.
+
+    It is what it was when every record that is due waits no longer than 1.1 times the longest wait of the
+    quiet time.
 
     Example:
         >>> slots = [{"second": i / 4, "max_ms": ms} for i, ms in enumerate([100, 105, 900, 400, 112, 108])]

@@ -97,7 +97,9 @@ class Load:
 
     @property
     def windows_ended(self) -> int | None:
-        """How many windows leave the state in epochs that count: each in the epoch after the one whose events pass its end.
+        """How many windows leave the state in epochs that count.
+
+        Each leaves it in the epoch after the one whose events pass its end.
 
         Example:
             >>> Load({"bid": ("price",)}, epochs=12, warm=5, span=20.0, ends=60.0).windows_ended

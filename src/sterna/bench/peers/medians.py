@@ -30,7 +30,10 @@ def rates(found: dict[str, list[float]]) -> dict[str, Any]:
 
 
 def laps(name: str, rounds: list[dict[str, Any]]) -> dict[str, Any]:
-    """Of a system's laps, as ``Lap.to_json`` tells them: a figure that was not seen counts as larger than all that were, and ``wrong_keys`` is the largest."""
+    """The medians of a system's laps, as ``Lap.to_json`` tells them.
+
+    A figure that was not seen counts as larger than all that were, and ``wrong_keys`` is the largest.
+    """
 
     def middle(pick: Callable[[dict[str, Any]], float | None]) -> float | None:
         values = [math.inf if value is None else value for value in map(pick, rounds)]

@@ -89,7 +89,10 @@ class OnFlink:
             return rate
 
     def source_rate(self, folder: str, case: Case, course: Course) -> float:
-        """Records a second of the source alone, with what makes records of its lines: what it would be limited to."""
+        """Records a second of the source alone, with what makes records of its lines.
+
+        This is what Flink would be limited to.
+        """
         source = _input(folder)
         _backlog(source, case, course)
         with self._running(folder, RACE, reading(source, case.turns, RACE.look)) as running:
@@ -160,7 +163,7 @@ class Running:
     def until(self, done: Callable[[], bool], limit: float) -> bool:
         """Whether something became so within so many seconds.
 
-        ``FlinkError`` if the job or a process of Flink has ended.
+        Raises ``FlinkError`` if the job or a process of Flink has ended.
         """
         deadline, checked = time.monotonic() + limit, time.monotonic()
         while not done():
@@ -187,7 +190,9 @@ class Running:
 
 
 def slope(samples: Sequence[tuple[float, int]]) -> float:
-    """The records a second that moments and the counts at them show: of the straight line nearest to all of them, because mini-batches are taken in bursts.
+    """The records a second that moments and the counts at them show.
+
+    It is that of the straight line nearest to all of them, because mini-batches are taken in bursts.
 
     Raises:
         FlinkError: nothing was counted, or a count is smaller than one before it: the job began anew.
@@ -202,7 +207,11 @@ def slope(samples: Sequence[tuple[float, int]]) -> float:
 
 @dataclass(frozen=True)
 class _Moments:
-    """When the quiet time began and ended, another parallelism was asked for, all of it ran, and latency was what it was."""
+    """The moments of a rescale.
+
+    They are when the quiet time began and ended, another parallelism was asked for, all of it ran, and
+    latency was what it was.
+    """
 
     quiet: tuple[float, float]
     asked: float
@@ -211,7 +220,10 @@ class _Moments:
 
 
 def _rescaled(running: Running, view: _View, course: Course) -> _Moments:
-    """Lets a job run for a while, changes its parallelism, and waits until latency is what it was, or for as long as the course allows."""
+    """Lets a job run for a while, changes its parallelism, and waits until latency is what it was.
+
+    It waits no longer than the course allows.
+    """
     running.wait(lambda: view.steady(course.window), "was not steady")
     start = time.time()
     time.sleep(course.quiet)
@@ -239,7 +251,7 @@ class _View:
         return max((self._waited(one) for one in self._since(start) if one.at < end), default=0.0)
 
     def steady(self, window: float) -> bool:
-        """Whether lines of the last ``window`` seconds waited, in the newer half, about as long as in the older half."""
+        """Whether lines waited about as long in both halves of the last ``window`` seconds."""
         now = time.time()
         if now < self._schedule.begin + 1.5 * window:
             return False

@@ -70,11 +70,11 @@ def paced(reports: Sequence[Mapping[str, Any]], load: Load) -> tuple[float, tupl
 
 
 def spark_state(reports: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """What each of Spark's stateful operators did to its state in these epochs, all of them since the state was empty.
+    """What each of Spark's stateful operators did to its state in these epochs.
 
-    Spark does not count the rows of its state, because its guide recommends so. A join puts in each row once,
-    so ``rows`` is what it put in less what it removed; of other operators, which put in a row whenever it
-    changes, it is not known.
+    They are all epochs since the state was empty. Spark does not count the rows of its state, because its
+    guide recommends so. A join puts in each row once, so ``rows`` is what it put in less what it removed; of
+    other operators, which put in a row whenever it changes, it is not known.
     """
     out: dict[int, dict[str, Any]] = {}
     for report in reports:

@@ -248,7 +248,10 @@ class _Bench:
         }
 
     def _raced(self, peers: list[Peer], what: str, case: Case) -> dict[str, Any]:
-        """What each keeps up with, and how many processors Flink used for it: whether its rate is one of its own making."""
+        """What each keeps up with, and how many processors Flink used for it.
+
+        The processors tell whether Flink's rate is one of its own making.
+        """
         rates = {peer.name: list[float]() for peer in peers}
         flinks = [peer for peer in peers if isinstance(peer, OnFlink)]
         for peer in flinks:
@@ -296,7 +299,9 @@ class _Bench:
                 told = peer.lap(folder, case, self._sizes.course, rate).to_json()
                 laps[peer.name].append(told)
                 self._say(
-                    f"{case.megabytes:,} MB, {peer.name}: longest wait {told['during']['max_ms']:,.0f} ms, before {told['before']['max_ms']:,.0f} ms; complete after {told['completed_seconds']:,.1f} s; {told['wrong_keys']:,} keys wrong"
+                    f"{case.megabytes:,} MB, {peer.name}: longest wait {told['during']['max_ms']:,.0f} ms, "
+                    f"before {told['before']['max_ms']:,.0f} ms; complete after "
+                    f"{told['completed_seconds']:,.1f} s; {told['wrong_keys']:,} keys wrong"
                 )
 
             self._turns(able, f"rescale-{case.keys}", turn)
@@ -315,7 +320,7 @@ class _Bench:
     def _common_rate(self, peers: list[Peer]) -> tuple[float, dict[str, int]]:
         """A share of what the slowest keeps up with, with the largest state.
 
-        And what all keep up with, without those that failed at it.
+        It is given with what each keeps up with, without those that failed at it.
         """
         found: dict[str, int] = {}
 

@@ -1,4 +1,4 @@
-"""What a comparison with the peers comes to: the goals, where a peer is better, how each was set up, and tables."""
+"""What a comparison with peers comes to: goals, where a peer is better, how each was set up, and tables."""
 
 from __future__ import annotations
 
@@ -47,12 +47,18 @@ def goals(found: dict[str, Any]) -> dict[str, Any]:
 def peer_better(found: dict[str, Any]) -> list[str]:
     """In words, wherever a peer has the better figure."""
     out = [
-        f"{line['query']}: Spark's own version takes {line['spark_rows_per_second']:,} rows a second, Sterna {line['sterna_rows_per_second']:,}"
+        (
+            f"{line['query']}: Spark's own version takes {line['spark_rows_per_second']:,} rows a second, "
+            f"Sterna {line['sterna_rows_per_second']:,}"
+        )
         for line in found.get("queries", [])
         if line["ratio"] < 1
     ]
     out += [
-        f"count by key, {rates['keys']:,} keys: {name} takes {rates[f'{name}_records_per_second']:,} records a second, Sterna {rates['sterna_records_per_second']:,}"
+        (
+            f"count by key, {rates['keys']:,} keys: {name} takes {rates[f'{name}_records_per_second']:,} "
+            f"records a second, Sterna {rates['sterna_records_per_second']:,}"
+        )
         for rates in _counts(found.get("throughput", {}))
         for name in SYSTEMS[1:]
         if rates.get(f"ratio_to_{name}", 1.0) < 1
@@ -74,7 +80,8 @@ def peer_better(found: dict[str, Any]) -> list[str]:
         for name, what in words.items():
             if line[name] is not None and (ours[name] is None or line[name] < ours[name]):
                 out.append(
-                    f"{line['state_mb']:,} MB: {what}: {line['system']} {line[name]:,g}, Sterna {_number(ours[name])}"
+                    f"{line['state_mb']:,} MB: {what}: {line['system']} {line[name]:,g}, Sterna "
+                    f"{_number(ours[name])}"
                 )
     return out
 
@@ -129,7 +136,8 @@ def show(result: dict[str, Any], console: Console) -> None:
         told = result["router"]
         for way in ("packed", "rows"):
             console.print(
-                f"NEXMark into the router, {way}: {told[f'{way}_per_second_and_core']:,} events a second and core"
+                f"NEXMark into the router, {way}: {told[f'{way}_per_second_and_core']:,} events a second and "
+                "core"
             )
     if "queries" in result:
         console.print(_queries(result["queries"]))
