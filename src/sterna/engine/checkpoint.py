@@ -34,8 +34,8 @@ def check_format(store: Store, flow: Dataflow) -> str:
         return str(mine["query"])
     if found.get("format") != FORMAT:
         raise CheckpointError(
-            f"{store.name('')} was written in format {found.get('format')}, and this version of Sterna reads format {FORMAT}; "
-            f"use the version that wrote it, or start with a new checkpoint"
+            f"{store.name('')} was written in format {found.get('format')}, and this version of Sterna reads "
+            f"format {FORMAT}; use the version that wrote it, or start with a new checkpoint"
         )
     if found.get("fingerprint") != mine["fingerprint"]:
         raise CheckpointError(

@@ -1,9 +1,10 @@
-"""Whether rows are combined before the exchange, and by whom: chosen from what the last epochs' statistics say pays.
+"""Whether rows are combined before the exchange, and by whom.
 
-Combining pays where keys repeat inside an epoch. Spark's own ``groupBy`` (native code, but a stage more) pays
-for many rows over few keys; the router (vectorised Python) for fewer. Only aggregates whose partial results
-may be added up in any order with the same result are combined at all. While Spark combines, nobody sees how
-often keys repeat, so now and then an epoch is left to the router to look again.
+That is chosen from what the last epochs' statistics say pays. Combining pays where keys repeat inside an
+epoch. Spark's own ``groupBy`` (native code, but a stage more) pays for many rows over few keys; the router
+(vectorised Python) for fewer. Only aggregates whose partial results may be added up in any order with the
+same result are combined at all. While Spark combines, nobody sees how often keys repeat, so now and then an
+epoch is left to the router to look again.
 """
 
 from __future__ import annotations

@@ -145,8 +145,9 @@ class Coordinator:
         if epoch == self.last.epoch + 1:
             return True
         raise CheckpointError(
-            f"Spark asks for epoch {epoch}, but the last epoch in {self.store.name('')} is {self.last.epoch}, so only "
-            f"{self.last.epoch} or {self.last.epoch + 1} can be: Spark's own checkpoint and Sterna's do not belong together"
+            f"Spark asks for epoch {epoch}, but the last epoch in {self.store.name('')} is "
+            f"{self.last.epoch}, so only {self.last.epoch} or {self.last.epoch + 1} can be: Spark's own "
+            "checkpoint and Sterna's do not belong together"
         )
 
     def load_initial(self, state: dict[str, dict[int, dict[str, list[RunRef]]]]) -> None:
@@ -265,7 +266,10 @@ class Coordinator:
         return plans
 
     def horizons(self, manifest: Manifest, index: int) -> dict[str, int | None]:
-        """For each table of an operator the event time before which its rows have expired, for the epoch after a manifest's, and for those who read its state."""
+        """For each table of an operator the event time before which its rows have expired.
+
+        That holds for the epoch after a manifest's, and for those who read its state.
+        """
         return frontiers.horizons(self.flow, index, manifest.watermarks)
 
     def previous_frontier(self, index: int) -> int | None:
@@ -301,8 +305,9 @@ class Coordinator:
         for sink, parts in ((self.sink, "sink"), (self.late, "late")):
             if any(sink is None or not sink.takes(part) for part in manifest.outputs.get(parts, [])):
                 raise CheckpointError(
-                    f"the output of epoch {manifest.epoch} was prepared for another kind of {parts} than this one: start the query "
-                    f"once with that one, so that the epoch is published, and change it then"
+                    f"the output of epoch {manifest.epoch} was prepared for another kind of {parts} than "
+                    "this one: start the query once with that one, so that the epoch is published, and "
+                    "change it then"
                 )
         self.sink.publish(manifest.epoch, manifest.outputs.get("sink", []))
         if self.late is not None:
@@ -349,7 +354,10 @@ class Coordinator:
             self.control.append(replace(entry, query=self.query, written=self.clock()))
 
     def wants_epoch(self) -> bool:
-        """Whether there is something to do even if no data comes: due control entries, or notifications that would fire."""
+        """Whether there is something to do even if no data comes.
+
+        That is due control entries, or notifications that would fire.
+        """
         with self.lock:
             now = self.clock()
             mark = self._next_watermark(now)

@@ -1,4 +1,7 @@
-"""The decision of an epoch: what is fixed, durably, before anything of the epoch runs, and is the same on every replay."""
+"""The decision of an epoch: what is fixed, durably, before anything of the epoch runs.
+
+It is the same on every replay.
+"""
 
 from __future__ import annotations
 

@@ -43,8 +43,8 @@ class Incarnation:
             holder = lock.read().strip() or "another process"
             lock.close()
             raise CheckpointError(
-                f"the checkpoint {self._store.name('')} is in use by another running query ({holder}); stop that one first, "
-                f"or give this one a checkpoint of its own"
+                f"the checkpoint {self._store.name('')} is in use by another running query ({holder}); stop "
+                "that one first, or give this one a checkpoint of its own"
             ) from error
         lock.truncate(0)
         lock.write(f"process {os.getpid()} on {socket.gethostname()}")
@@ -68,8 +68,8 @@ class Incarnation:
         latest = max(self._numbers(), default=self.number)
         if latest > self.number:
             raise FencedError(
-                f"incarnation {latest} of this query has taken over the checkpoint {self._store.name('')}; this one "
-                f"(incarnation {self.number}) stops"
+                f"incarnation {latest} of this query has taken over the checkpoint {self._store.name('')}; "
+                f"this one (incarnation {self.number}) stops"
             )
 
     def release(self) -> None:

@@ -1,7 +1,8 @@
-"""What the event-time frontier means for each operator: which rows have expired, and whether time alone is a reason for an epoch.
+"""What the event-time frontier means for each operator.
 
-Pure. ``marks`` is the watermark of an epoch, the one before, and so on, as many as the dataflow is deep: an
-operator with *d* operators before it sees the watermark of *d* epochs ago.
+That is which rows have expired, and whether time alone is a reason for an epoch. Pure. ``marks`` is the
+watermark of an epoch, the one before, and so on, as many as the dataflow is deep: an operator with *d*
+operators before it sees the watermark of *d* epochs ago.
 """
 
 from __future__ import annotations

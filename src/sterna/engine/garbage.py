@@ -50,7 +50,10 @@ class Collector:
         self._outputs[manifest.epoch] = manifest.outputs
 
     def collect(self, manifest: Manifest) -> Iterator[tuple[int, dict[str, list[Any]]]]:
-        """Takes note of a committed manifest, removes what has become garbage, and yields epochs that are forgotten."""
+        """Takes note of a committed manifest, and removes what has become garbage.
+
+        Yields epochs that are forgotten.
+        """
         self._note(manifest)
         oldest = manifest.epoch - self._retain + 1
         dead = [name for name, epoch in self._last_named.items() if epoch < oldest]

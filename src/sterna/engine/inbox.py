@@ -87,7 +87,10 @@ class Inbox:
         return rows
 
     def _by_origin(self, rows: Rows) -> Rows:
-        """Rows of an operator in the order of the keys they come from, which does not depend on where those keys are."""
+        """Rows of an operator in the order of the keys they come from.
+
+        That order does not depend on where those keys are.
+        """
         origins = rows.batch.column(0).to_numpy()
         rows = Rows(rows.hashes, rows.batch.drop_columns([ORIGIN]))
         exact = self._operator.combined_schema() is not None

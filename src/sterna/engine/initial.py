@@ -36,7 +36,8 @@ def load_initial_state(
         missing = [item.name for item in schema if item.name not in given.columns]
         if missing:
             raise InvalidInput(
-                f"the initial state of operator {name!r} needs the columns {schema.names}; missing are {missing}"
+                f"the initial state of operator {name!r} needs the columns {schema.names}; missing are "
+                f"{missing}"
             )
         frame = _fitting(given, schema, name)
         if getattr(given, "isStreaming", False):
@@ -72,15 +73,18 @@ def load_initial_state(
 
 
 def _fitting(frame: Any, schema: pa.Schema, operator: str) -> Any:
-    """The frame with its columns in the types of the state: keys of another type would have other hashes, and never be found."""
+    """The frame with its columns in the types of the state.
+
+    Keys of another type would have other hashes, and never be found.
+    """
     for item in from_arrow_schema(schema):
         found = frame.schema[item.name].dataType
         if found == item.dataType:
             continue
         if not _widens(found, item.dataType):
             raise InvalidInput(
-                f"the initial state of operator {operator!r}: column {item.name!r} is {found.simpleString()} and must be "
-                f"{item.dataType.simpleString()}; cast it"
+                f"the initial state of operator {operator!r}: column {item.name!r} is {found.simpleString()} "
+                f"and must be {item.dataType.simpleString()}; cast it"
             )
         column = F.col("`" + item.name.replace("`", "``") + "`")
         frame = frame.withColumn(item.name, column.cast(item.dataType))

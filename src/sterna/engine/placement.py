@@ -92,7 +92,10 @@ class Placer:
         return self.pinned.anchor.slots
 
     def _spread_anchor(self, spark: SparkSession, count: int) -> Anchor:
-        """An anchor whose slots are spread evenly over the executors that are not drained, as far as a few tries get that."""
+        """An anchor whose slots are spread evenly over the executors that are not drained.
+
+        They are as even as a few tries get them.
+        """
         best: Anchor | None = None
         for _ in range(TRIES):
             with held(spark, self._avoided):
@@ -127,7 +130,10 @@ class Placer:
             self._look(manifest)
 
     def _look(self, manifest: Manifest) -> None:
-        """Whether executors that came are not used, or workers did not run where they sit, for some epochs: then new slots are made, once for the same executors."""
+        """Makes new slots where executors that came are not used, or workers did not run where they sit.
+
+        That must be so for some epochs. Slots are made once for the same executors.
+        """
         at = {slot.key: slot.executor for slot in self._slots()}
         ran = {where for workers in manifest.hosts.values() for where in workers.values()}
         seats = zip(self._flow.operators, self._seats, strict=True)
@@ -145,7 +151,10 @@ class Placer:
             self._renew, self._seen = True, []
 
     def executors(self) -> dict[str, dict[str, int | bool]]:
-        """The executors that have slots or have run workers: how many slots, how many workers of all operators, and whether they are drained."""
+        """The executors that have slots or have run workers.
+
+        For each it tells how many slots, how many workers of all operators, and whether it is drained.
+        """
         slots = [slot.executor for slot in self._slots()] if self.pinned and self.pinned.anchor else []
         ran = [
             self._known[operator.name, worker]

@@ -1,8 +1,9 @@
-"""What each worker starts an epoch with, and what has to travel first: from the state at t-1 and the configurations at t-1 and t.
+"""What each worker starts an epoch with, and what has to travel first.
 
-Pure. A move is *linked* where the new worker can open the old worker's files (same host, or the old worker is
-gone and the checkpoint has them): the references change hands. Otherwise it is *shipped*: the old worker's
-task reads the slices and sends them through the exchange.
+Both follow from the state at t-1 and the configurations at t-1 and t. Pure. A move is *linked* where the new
+worker can open the old worker's files (same host, or the old worker is gone and the checkpoint has them): the
+references change hands. Otherwise it is *shipped*: the old worker's task reads the slices and sends them
+through the exchange.
 """
 
 from __future__ import annotations
@@ -22,7 +23,10 @@ WorkerRefs = dict[int, TableRefs]
 
 @dataclass(frozen=True)
 class Extraction:
-    """What one worker sends away: its references at t-1, the ranges for each new owner, and about how many bytes that is if all bins are alike."""
+    """What one worker sends away: its references at t-1, and the ranges for each new owner.
+
+    Also about how many bytes that is if all bins are alike.
+    """
 
     operator: int
     worker: int
@@ -167,7 +171,10 @@ def _share(refs: list[RunRef], part: list[RunRef], owned: list[Range]) -> int:
 
 
 def _bytes(refs: WorkerRefs) -> int:
-    """The size of all files; what a worker's files hold of a range is not known once most of them has left."""
+    """The size of all files.
+
+    What a worker's files hold of a range is not known once most of them has left.
+    """
     return sum(
         {ref.name: ref.size for tables in refs.values() for some in tables.values() for ref in some}.values()
     )

@@ -53,7 +53,10 @@ def _background() -> BackgroundThread:
 
 
 class Shipped:
-    """An object that every task of a query needs: pickled once at the driver, unpickled once in each process."""
+    """An object that every task of a query needs.
+
+    It is pickled once at the driver, and unpickled once in each process.
+    """
 
     def __init__(self, blob: bytes) -> None:
         self.blob = blob
@@ -68,7 +71,10 @@ class Shipped:
 
 
 class _Task:
-    """A function over Arrow batches with its arguments pickled: small, and cheap to pickle again with the plan."""
+    """A function over Arrow batches with its arguments pickled.
+
+    It is small, and cheap to pickle again with the plan.
+    """
 
     def __init__(self, shared: Shipped, *arguments: Any) -> None:
         self.shared = shared

@@ -32,8 +32,8 @@ def check_receipts(flow: Dataflow, decision: Decision, receipts: list[dict[str, 
     if set(kept) != expected:
         missing, extra = sorted(expected - set(kept)), sorted(set(kept) - expected)
         raise EpochError(
-            f"epoch {decision.epoch} is not complete: missing receipts of (operator, worker) {missing}, unexpected {extra}; "
-            f"it was not committed and will be run again"
+            f"epoch {decision.epoch} is not complete: missing receipts of (operator, worker) {missing}, "
+            f"unexpected {extra}; it was not committed and will be run again"
         )
     for (index, _), receipt in kept.items():
         above = {edge.operator for edge in flow.operators[index].edges if edge.operator is not None}
@@ -42,8 +42,9 @@ def check_receipts(flow: Dataflow, decision: Decision, receipts: list[dict[str, 
                 mark = receipt["marks"].get(f"{operator}/{worker}")
                 if mark is None:
                     raise EpochError(
-                        f"epoch {decision.epoch}: operator {flow.operators[index].name!r} did not hear from worker {worker} of "
-                        f"{flow.operators[operator].name!r}; the epoch was not committed and will be run again"
+                        f"epoch {decision.epoch}: operator {flow.operators[index].name!r} did not hear from "
+                        f"worker {worker} of {flow.operators[operator].name!r}; the epoch was not committed "
+                        "and will be run again"
                     )
                 if mark != kept[operator, worker]["digest"]:
                     raise _differs(flow, decision.epoch, operator, worker)
@@ -52,6 +53,7 @@ def check_receipts(flow: Dataflow, decision: Decision, receipts: list[dict[str, 
 
 def _differs(flow: Dataflow, epoch: int, operator: int, worker: int) -> FoldError:
     return FoldError(
-        f"operator {flow.operators[operator].name!r} is not deterministic: two attempts of epoch {epoch} at worker {worker} "
-        f"gave different results. A fold must not use random numbers, the clock, or anything but its arguments. The epoch was not committed"
+        f"operator {flow.operators[operator].name!r} is not deterministic: two attempts of epoch {epoch} at "
+        f"worker {worker} gave different results. A fold must not use random numbers, the clock, or anything "
+        "but its arguments. The epoch was not committed"
     )

@@ -1,11 +1,11 @@
-"""Route (F): splits each batch of source rows by the configuration at this epoch into one chunk for each worker.
+"""Route (F): splits each batch of source rows into one chunk for each worker.
 
-In: batches of one source partition, with a hash column for each edge (``_hash0`` …) and the source's columns
-under their wire names. The rows of an edge with a recipe are made here, and hashed here. Out: messages with
-rows (or accumulators, where combining pays), addressed to the slots of their workers, and one with
-statistics; the first partition greets every worker, so that one without input applies the epoch too. Late
-rows are counted, and dropped or sent along for the late output. Fails if a recipe does, with ``InvalidInput``
-or ``FoldError``; a batch without the expected columns is a bug.
+It splits them by the configuration at this epoch. In: batches of one source partition, with a hash column for
+each edge (``_hash0`` …) and the source's columns under their wire names. The rows of an edge with a recipe
+are made here, and hashed here. Out: messages with rows (or accumulators, where combining pays), addressed to
+the slots of their workers, and one with statistics; the first partition greets every worker, so that one
+without input applies the epoch too. Late rows are counted, and dropped or sent along for the late output.
+Fails if a recipe does, with ``InvalidInput`` or ``FoldError``; a batch without the expected columns is a bug.
 """
 
 from __future__ import annotations
@@ -158,7 +158,10 @@ def _given(batch: pa.RecordBatch, source: int, recipe: Recipe, flow: Dataflow) -
 
 
 def _made(given: pa.RecordBatch, edge: Edge, task: Routing, seen: _Seen) -> tuple[Rows, Rows | None]:
-    """The rows of an edge with a recipe, and the late ones, which no function sees together with others: it might keep those."""
+    """The rows of an edge with a recipe, and the late ones.
+
+    No function sees the late ones together with others: it might keep those.
+    """
     assert edge.recipe is not None
     opened, late = edge.recipe.opened(given), None
     early = edge.time is not None and edge.time in opened.schema.names

@@ -5,9 +5,11 @@ source rows ─▶ RouteTask ──┐
                            ├─▶ exchange by slot ─▶ ApplyTask ─▶ (exchange ─▶ ApplyTask)* ─▶ receipts
 ranges(n) ─▶ ExtractTask ──┘
 ```
-State that moves is read by tasks of its own, or by the first routing task, where it is little. The first routing task greets all workers. Without rows Spark may run no routing task at all: then, or where that is likely, the
-greetings are a third branch. Rows for a later operator pass through the earlier ones. Adaptive execution is switched off for this plan, in the query's own
-session: it would merge the slots. A failed task fails the job, and the error that a fold raised comes out with the user's traceback.
+State that moves is read by tasks of its own, or by the first routing task, where it is little. The first
+routing task greets all workers. Without rows Spark may run no routing task at all: then, or where that is
+likely, the greetings are a third branch. Rows for a later operator pass through the earlier ones. Adaptive
+execution is switched off for this plan, in the query's own session: it would merge the slots. A failed task
+fails the job, and the error that a fold raised comes out with the user's traceback.
 """
 
 from __future__ import annotations
@@ -42,7 +44,10 @@ if TYPE_CHECKING:
 ARROW_ROWS = 1 << 17
 JOB_ATTEMPTS = 4
 CARRIED_BYTES = 4 << 20
-"""State up to this size is read by the first routing task: a task of its own, and its part of the plan, would take longer than reading it."""
+"""State up to this size is read by the first routing task.
+
+A task of its own, and its part of the plan, would take longer than reading it.
+"""
 SPARK_SCHEMA = StructType([StructField("slot", IntegerType()), StructField("body", BinaryType())])
 SETTINGS = (
     "spark.sql.adaptive.enabled",
@@ -85,7 +90,10 @@ class SparkRunner:
         self._hello.clear()
 
     def run(self, batch: DataFrame, tasks: Tasks) -> list[dict[str, Any]]:
-        """Runs an epoch's job (or jobs, where DataFrame functions stand between operators) and returns the receipts."""
+        """Runs an epoch's job and returns the receipts.
+
+        There are several jobs where DataFrame functions stand between operators.
+        """
         spark = batch.sparkSession
         self._configure(spark, max(tasks.workers))
         receipts: list[dict[str, Any]] = []
@@ -126,7 +134,10 @@ class SparkRunner:
         return found
 
     def _carried(self, tasks: Tasks) -> Carried:
-        """What the first routing task extracts: everything, if it is little and need not be read where its worker sits."""
+        """What the first routing task extracts.
+
+        That is everything, if it is little and need not be read where its worker sits.
+        """
         found = [one for some in tasks.extractions for one in some]
         if self._pinned is not None or sum(one.bytes for one in found) > CARRIED_BYTES:
             return ()
@@ -180,7 +191,10 @@ class SparkRunner:
         members: tuple[int, ...],
         receipts: list[dict[str, Any]],
     ) -> DataFrame:
-        """The rows that this phase routes: of the sources, and of earlier operators through DataFrame functions."""
+        """The rows that this phase routes.
+
+        They are those of the sources, and of earlier operators through DataFrame functions.
+        """
         read = {
             edge.source
             for index in members
@@ -263,7 +277,10 @@ def _rows_routed(receipts: list[dict[str, Any]]) -> bool:
 
 
 def source_columns(frame: DataFrame, source: int, flow: Dataflow) -> list[Column]:
-    """The columns of a source that its readers need, under their wire names, keys normalised, and a hash for each edge whose rows they are."""
+    """The columns of a source that its readers need, and a hash for each edge whose rows they are.
+
+    Columns are under their wire names, and keys are normalised.
+    """
     plain = [edge for _, edge in flow.readers(source) if edge.recipe is None]
     keys = {key for edge in plain for key in edge.keys}
     columns = {}

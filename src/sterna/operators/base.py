@@ -199,7 +199,10 @@ class Operator(ABC):
         return None
 
     def combined_schema(self) -> pa.Schema | None:
-        """The schema of combined rows, without hash, or ``None`` if rows can't be combined before the exchange."""
+        """The schema of combined rows, without hash.
+
+        ``None`` if rows can't be combined before the exchange.
+        """
         return None
 
     def combine(self, rows: Rows) -> Rows:

@@ -111,15 +111,15 @@ class Fold(Operator):
             result = pa.Table.from_batches([result])
         if not isinstance(result, pa.Table):
             raise FoldError(
-                f"the fold of operator {self.name!r} returned {type(result).__name__}; it must return a pyarrow Table, "
-                f"RecordBatch or None"
+                f"the fold of operator {self.name!r} returned {type(result).__name__}; it must return a "
+                "pyarrow Table, RecordBatch or None"
             )
         missing = [name for name in self.output.names if name not in result.column_names]
         extra = [name for name in result.column_names if name not in self.output.names]
         if missing or extra:
             raise FoldError(
-                f"the fold of operator {self.name!r} returned the wrong columns: missing {missing}, unexpected {extra}; "
-                f"its output schema is {schema_text(self.output)}"
+                f"the fold of operator {self.name!r} returned the wrong columns: missing {missing}, "
+                f"unexpected {extra}; its output schema is {schema_text(self.output)}"
             )
         try:
             return result.select(self.output.names).cast(self.output)
@@ -138,8 +138,8 @@ class Fold(Operator):
             else "no single key alone makes it raise"
         )
         return (
-            f"the fold of operator {self.name!r} raised {type(error).__name__} in epoch {epoch.number} at worker "
-            f"{epoch.worker}; {where}:\n{text}"
+            f"the fold of operator {self.name!r} raised {type(error).__name__} in epoch {epoch.number} at "
+            f"worker {epoch.worker}; {where}:\n{text}"
         )
 
 

@@ -49,7 +49,8 @@ class Tables:
             return self._handles[name]
         except KeyError:
             raise FoldError(
-                f"the fold of operator {self._operator!r} asks for a state table {name!r}; there are {sorted(self._handles)}"
+                f"the fold of operator {self._operator!r} asks for a state table {name!r}; there are "
+                f"{sorted(self._handles)}"
             ) from None
 
     def __getattr__(self, name: str) -> Handle:
@@ -127,16 +128,16 @@ class Handle:
     def _column(self, rows: Columns, name: str) -> pa.Array:
         if name not in rows.schema.names:
             raise FoldError(
-                f"operator {self._operator.name!r}, table {self._name!r}: the rows have no column {name!r}, only "
-                f"{rows.schema.names}"
+                f"operator {self._operator.name!r}, table {self._name!r}: the rows have no column {name!r}, "
+                f"only {rows.schema.names}"
             )
         return contiguous(rows.column(name))
 
     def _expect(self, kind: str, verb: str) -> None:
         if self._table.spec.kind != kind:
             raise FoldError(
-                f"operator {self._operator.name!r}: {verb}() is for tables of kind {kind!r}, and {self._name!r} is of kind "
-                f"{self._table.spec.kind!r}"
+                f"operator {self._operator.name!r}: {verb}() is for tables of kind {kind!r}, and "
+                f"{self._name!r} is of kind {self._table.spec.kind!r}"
             )
 
 
@@ -167,7 +168,8 @@ class Later:
         """
         if not self._timed:
             raise FoldError(
-                f"operator {self._operator.name!r} has no event time, so notify_at would never fire: give key_by(..., time=...)"
+                f"operator {self._operator.name!r} has no event time, so notify_at would never fire: give "
+                "key_by(..., time=...)"
             )
         if isinstance(time, str):
             times = microseconds(contiguous(rows.column(time)))
@@ -212,8 +214,9 @@ def _owned(operator: Fold, epoch: Epoch, columns: list[pa.Array]) -> Hashes:
         stranger = int(np.flatnonzero(~mine)[0])
         key = [column[stranger].as_py() for column in columns]
         raise FoldError(
-            f"the fold of operator {operator.name!r} touches the key {key[0] if len(key) == 1 else tuple(key)!r} in epoch {epoch.number}, "
-            f"which does not belong to worker {epoch.worker}: a fold may touch only the keys of the rows that it is given"
+            f"the fold of operator {operator.name!r} touches the key "
+            f"{key[0] if len(key) == 1 else tuple(key)!r} in epoch {epoch.number}, which does not belong to "
+            f"worker {epoch.worker}: a fold may touch only the keys of the rows that it is given"
         )
     return hashes
 

@@ -76,7 +76,8 @@ class Join:
         for name in names:
             if names.count(name) > 1:
                 raise InvalidInput(
-                    f"join: two output columns would be called {name!r}; rename one, as in right={{'other_{name}': '{name}'}}"
+                    f"join: two output columns would be called {name!r}; rename one, as in "
+                    f"right={{'other_{name}': '{name}'}}"
                 )
         if (self.left.time is None) != (self.right.time is None):
             raise InvalidInput("join: one stream has an event time and the other has none")

@@ -1,4 +1,7 @@
-"""Loads initial state: rows that are put into an operator's first table as they are, through the same exchange as any epoch."""
+"""Loads initial state.
+
+Rows are put into an operator's first table as they are, through the same exchange as any epoch.
+"""
 
 from __future__ import annotations
 

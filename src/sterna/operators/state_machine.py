@@ -33,7 +33,10 @@ class Pickled:
 
 
 def pickled() -> Pickled:
-    """Asks for pickled Python objects as state, by name, because unpickling runs code that the checkpoint holds."""
+    """Asks for pickled Python objects as state.
+
+    They are asked for by name, because unpickling runs code that the checkpoint holds.
+    """
     return Pickled()
 
 
@@ -90,8 +93,9 @@ class StateMachine(Operator):
 
     def _blame(self, epoch: Epoch, key: Any, hash_: Any, error: BaseException) -> str:
         return (
-            f"the fold of operator {self.name!r} raised {type(error).__name__} in epoch {epoch.number} at worker "
-            f"{epoch.worker}, bin {epoch.bin(hash_)}, key {key!r}, hash {int(hash_):#018x}:\n{traceback.format_exc()}"
+            f"the fold of operator {self.name!r} raised {type(error).__name__} in epoch {epoch.number} at "
+            f"worker {epoch.worker}, bin {epoch.bin(hash_)}, key {key!r}, hash "
+            f"{int(hash_):#018x}:\n{traceback.format_exc()}"
         )
 
     def _load(self, found: Any, columns: list[pa.Array]) -> list[Any]:
@@ -145,7 +149,8 @@ def rows_to_table(rows: list[Any], schema: pa.Schema, operator: str) -> pa.Table
         arrays = [_array(column, item.type) for column, item in zip(columns, schema, strict=True)]
     except (pa.ArrowException, KeyError, TypeError, ValueError, OverflowError) as error:
         raise FoldError(
-            f"the fold of operator {operator!r} returned outputs that do not fit its output schema {schema_text(schema)}: {error}"
+            f"the fold of operator {operator!r} returned outputs that do not fit its output schema "
+            f"{schema_text(schema)}: {error}"
         ) from error
     return pa.Table.from_arrays(arrays, schema=schema)
 
@@ -163,7 +168,7 @@ def _array(values: list[Any], kind: pa.DataType) -> pa.Array:
 
 
 def _check_whole(value: Any, kind: pa.DataType) -> None:
-    """Raises ``ValueError`` where a number with something behind the point stands for an integer, at any depth."""
+    """Raises ``ValueError`` where a number that is not whole stands for an integer, at any depth."""
     if value is None:
         return
     if pa.types.is_integer(kind):

@@ -1,7 +1,8 @@
-"""Where outputs go: ``parquet(path)``, ``console()``, ``memory()``, ``noop()``, or any callable ``(df, epoch)``.
+"""Where outputs go: the sinks.
 
-All are idempotent by epoch. A callable gets *staged* output: a DataFrame over files that are written once and
-are the same on a replay, so it may evaluate it twice, partly, or not at all.
+They are ``parquet(path)``, ``console()``, ``memory()``, ``noop()``, or any callable ``(df, epoch)``. All are
+idempotent by epoch. A callable gets *staged* output: a DataFrame over files that are written once and are the
+same on a replay, so it may evaluate it twice, partly, or not at all.
 """
 
 from __future__ import annotations

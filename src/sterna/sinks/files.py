@@ -47,7 +47,10 @@ class Files(TaskSink):
 
 
 def sweep(store: Store, directory: str, incarnation: int) -> None:
-    """Removes what attempts of earlier incarnations left behind and no manifest names (those were published at recovery)."""
+    """Removes what attempts of earlier incarnations left behind and no manifest names.
+
+    What manifests name was published at recovery.
+    """
     left = []
     for name in store.list(directory):
         match = re.match(r"e\d+-w\d+-i(\d+)-", name)
@@ -57,7 +60,10 @@ def sweep(store: Store, directory: str, incarnation: int) -> None:
 
 
 def sweep_epochs(store: Store, directory: str, epoch: int) -> None:
-    """Removes what is left of epochs up to this one, which are forgotten: files of attempts that failed, and no manifest names them."""
+    """Removes what is left of epochs up to this one, which are forgotten.
+
+    That is files of attempts that failed, and no manifest names them.
+    """
     left = []
     for name in store.list(directory):
         match = re.match(r"e(\d+)-w\d+-", name)
@@ -87,13 +93,14 @@ class Parquet(Sink):
             owner = None
             if any(name.startswith("part-") for name in self._store.list("")) and incarnation <= 1:
                 raise SinkError(
-                    f"{self._store.name('')} has output of another query, which would be overwritten; use a directory of its own"
+                    f"{self._store.name('')} has output of another query, which would be overwritten; use a "
+                    "directory of its own"
                 ) from None
             self._store.write_document(OWNER, {"query": mine})
         if owner not in (None, mine):
             raise SinkError(
-                f"{self._store.name('')} belongs to another query (its checkpoint has the identity {owner}, this one {mine}), whose "
-                f"output would be overwritten; use a directory of its own"
+                f"{self._store.name('')} belongs to another query (its checkpoint has the identity {owner}, "
+                f"this one {mine}), whose output would be overwritten; use a directory of its own"
             )
 
     def task(self) -> TaskSink:  # noqa: D102
@@ -141,8 +148,8 @@ class Staged(Sink):
             self._function(self._frame(parts), epoch)
         except Exception as error:
             raise SinkError(
-                f"the sink failed in epoch {epoch}: {error!r}; the epoch's output is kept and will be offered again, "
-                f"the same, when the query is started again"
+                f"the sink failed in epoch {epoch}: {error!r}; the epoch's output is kept and will be "
+                "offered again, the same, when the query is started again"
             ) from error
 
     def _frame(self, parts: list[Part]) -> Any:

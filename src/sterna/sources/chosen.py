@@ -1,8 +1,9 @@
-"""Rows whose columns have given values, chosen by Spark where rows are Spark's, in the router where they are made there.
+"""Rows whose columns have given values.
 
-In: for each column a value or a list of values. They take the column's type when they are given; what can't,
-and columns whose values are not plainly equal or different (floating-point numbers, times, nested ones),
-raises ``InvalidInput``. A null is never chosen, as in SQL.
+Spark chooses them where rows are Spark's, the router where they are made there. In: for each column a value
+or a list of values. They take the column's type when they are given; what can't, and columns whose values are
+not plainly equal or different (floating-point numbers, times, nested ones), raises ``InvalidInput``. A null
+is never chosen, as in SQL.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
-"""How the router makes the rows of an edge, where these are not simply the rows of the source: unpacked from bytes, changed by a function.
+"""How the router makes the rows of an edge, where these are not simply the rows of the source.
 
-In: a batch of the source's columns. Out: a batch of the recipe's schema. Bytes that can't be record batches
-of the schema raise ``InvalidInput`` (they don't tell their own types: numbers of another type are read as
-they are); a function that raises, or returns something else than it did when it was tried on no rows, raises
-``FoldError`` with its traceback. Both name what is wrong.
+They are unpacked from bytes, or changed by a function. In: a batch of the source's columns. Out: a batch of
+the recipe's schema. Bytes that can't be record batches of the schema raise ``InvalidInput`` (they don't tell
+their own types: numbers of another type are read as they are); a function that raises, or returns something
+else than it did when it was tried on no rows, raises ``FoldError`` with its traceback. Both name what is
+wrong.
 """
 
 from __future__ import annotations
@@ -47,7 +48,8 @@ class Recipe:
             tried = pa.Table.from_batches([tried])
         if not isinstance(tried, pa.Table):
             raise InvalidInput(
-                f"the function {_name(function)} given to map returned {type(tried).__name__} for no rows: it must return a pyarrow Table"
+                f"the function {_name(function)} given to map returned {type(tried).__name__} for no rows: "
+                "it must return a pyarrow Table"
             )
         schema = pa.schema([pa.field(item.name, item.type) for item in tried.schema])
         twice = sorted({name for name in schema.names if schema.names.count(name) > 1})
@@ -85,7 +87,8 @@ class Recipe:
                 part.validate(full=True)
         except (pa.ArrowException, OSError) as error:
             raise InvalidInput(
-                f"column {self.columns[0]!r} does not hold record batches of the schema that it was unpacked with: {error}"
+                f"column {self.columns[0]!r} does not hold record batches of the schema that it was unpacked "
+                f"with: {error}"
             ) from error
         return parts
 
@@ -98,8 +101,8 @@ def _applied(function: Function, rows: pa.Table, schema: pa.Schema) -> pa.Table:
         return made if made.schema == schema else made.select(schema.names).cast(schema)
     except (Exception, SystemExit) as error:
         raise FoldError(
-            f"the function {_name(function)} given to map raised {type(error).__name__}, or did not return the columns that it returned "
-            f"for no rows:\n{traceback.format_exc()}"
+            f"the function {_name(function)} given to map raised {type(error).__name__}, or did not return "
+            f"the columns that it returned for no rows:\n{traceback.format_exc()}"
         ) from error
 
 

@@ -1,9 +1,10 @@
-"""Compaction between epochs: a process that applied an epoch merges runs while the driver prepares the next one.
+"""Compaction between epochs.
 
-In: the references that a table ended an epoch with. Out, a little later: an *offer*, a small file with
-references that mean the same. The apply of the next epoch takes the offer in place of what it was given, in
-whichever process it runs. An offer is named after the references it replaces, so it can't be taken for
-anything else; bins that have moved in between are taken out of it or added to it.
+A process that applied an epoch merges runs while the driver prepares the next one. In: the references that a
+table ended an epoch with. Out, a little later: an *offer*, a small file with references that mean the same.
+The apply of the next epoch takes the offer in place of what it was given, in whichever process it runs. An
+offer is named after the references it replaces, so it can't be taken for anything else; bins that have moved
+in between are taken out of it or added to it.
 
 Nothing depends on it: if the process dies, the disk is full or the offer comes too late, the runs stay as
 they are and the next epoch merges. What nobody took is swept with other files that no manifest names.
@@ -42,7 +43,10 @@ from sterna.state.store import Store
 
 NICE = 5
 GRACE, PATIENCE = 0.015, 0.15
-"""Seconds without a task after which a process counts as idle, and for how long a merge waits for that and for a seat."""
+"""Seconds without a task after which a process counts as idle, and how long a merge waits.
+
+It waits for that and for a seat.
+"""
 RUSH = 16
 """How many pieces are merged at once after a merge was not done in time."""
 GIVE_BACK_EVERY = 8
@@ -145,7 +149,7 @@ class BackgroundThread:
             yield
 
     def _wait(self) -> None:
-        """Until this process is idle, for a while at most.
+        """Waits until this process is idle, for a while at most.
 
         What nothing was done of yet is given up where a task would have to wait for all of it.
         """
@@ -166,7 +170,7 @@ class BackgroundThread:
 def seat(in_a_hurry: Callable[[], bool]) -> Iterator[None]:
     """One of the machine's seats for merging, taken while this context lasts.
 
-    None if it is in a hurry, or files can't be locked here.
+    No seat is taken if it is in a hurry, or files can't be locked here.
     """
     taken = None
     with contextlib.suppress(OSError, ImportError):
@@ -209,7 +213,10 @@ def cores() -> int:
 
 
 def give_back() -> None:
-    """Returns memory that merges have used and freed to the system: allocators keep it otherwise, as much as the largest merge took."""
+    """Returns memory that merges have used and freed to the system.
+
+    Allocators keep it otherwise, as much as the largest merge took.
+    """
     pa.default_memory_pool().release_unused()
     trim = _trim()
     if trim is not None:

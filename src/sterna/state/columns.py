@@ -42,7 +42,7 @@ def _dtype(kind: pa.DataType) -> np.dtype[Any]:
 def plain(array: pa.Array) -> npt.NDArray[Any]:
     """The values of a fixed-width column as unsigned words (or opaque bytes), without a copy.
 
-    Nulls are anything.
+    What stands in place of nulls may be anything.
     """
     dtype = _dtype(array.type)
     buffer = array.buffers()[1]
@@ -131,7 +131,7 @@ def comparable(array: pa.Array) -> pa.Array:
 
 
 def equal(left: Sequence[pa.Array], at: Ints, right: Sequence[pa.Array], to: Ints) -> Mask:
-    """Whether the key at each position of the left columns equals the key at the right's, position by position."""
+    """Whether the keys at positions of the left columns equal those at the right's, one by one."""
     out: Mask | None = None
     for a, b in zip(left, right, strict=True):
         if width(a.type) in _DTYPES and a.null_count == 0 and b.null_count == 0:

@@ -241,7 +241,10 @@ def _most_scattered(refs: Sequence[RunRef], cache: RunCache, budget: int, limit:
 def _best_window(
     los: Hashes, lasts: Hashes, sizes: npt.NDArray[np.float64], budget: int
 ) -> tuple[int, int, int]:
-    """Of the windows of about ``budget`` rows, the one whose merging leaves fewest references: gain, lo, last."""
+    """Of the windows of about ``budget`` rows, the one whose merging leaves fewest references.
+
+    Returns gain, lo, last.
+    """
     starts = np.unique(los)
     starts = starts[:: len(starts) // _WINDOWS + 1]
     ends = np.unique(lasts)

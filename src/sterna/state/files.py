@@ -20,7 +20,7 @@ handed back to its host: 46 MB took 120 ms of CPU time in one write, and 13 ms i
 def temporary_name(path: str) -> str:
     """A name beside a file that no other writer uses.
 
-    Hidden, because Spark watches some of the directories.
+    It is hidden, because Spark watches some of the directories.
     """
     folder, name = os.path.split(path)
     return os.path.join(folder, f".{name}.{uuid.uuid4().hex[:12]}.tmp")

@@ -123,7 +123,10 @@ class Located:
         )
 
     def numpy(self, column: str, default: Any) -> npt.NDArray[Any]:
-        """A numeric, date or time column as NumPy values, ``default`` where a key has no row or its value is null."""
+        """A numeric, date or time column as NumPy values.
+
+        ``default`` where a key has no row or its value is null.
+        """
         name = f"v.{column}"
         kind = self._types[name]
         if pa.types.is_boolean(kind):

@@ -1,8 +1,9 @@
-"""The manifest of an epoch: the list of runs that make up each worker's state, and all else that the next epoch needs to know.
+"""The manifest of an epoch: all that the next epoch needs to know.
 
-Written once, whole, with a checksum. An epoch is *prepared* when its manifest is there and *committed* when
-its commit marker is there too. The decision of an epoch (its freeze) is a document of its own, written before
-anything of the epoch runs.
+It lists the runs that make up each worker's state, and has all else besides. Written once, whole, with a
+checksum. An epoch is *prepared* when its manifest is there and *committed* when its commit marker is there
+too. The decision of an epoch (its freeze) is a document of its own, written before anything of the epoch
+runs.
 """
 
 from __future__ import annotations
@@ -163,7 +164,8 @@ class Manifests:
             return Manifest.from_json(self._store.read_document(path))
         except FileNotFoundError as error:
             raise StateError(
-                f"there is no manifest of epoch {epoch}; retained are {self._span()} in {self._store.name(DIRECTORY)}"
+                f"there is no manifest of epoch {epoch}; retained are {self._span()} in "
+                f"{self._store.name(DIRECTORY)}"
             ) from error
         except (KeyError, TypeError, ValueError) as error:
             raise StateError(f"{self._store.name(path)} is not a manifest: {error!r}") from error

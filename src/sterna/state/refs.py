@@ -112,9 +112,10 @@ def drop(refs: Iterable[RunRef], ranges: Sequence[tuple[int, int]]) -> list[RunR
 
 
 def to_changes(refs: Sequence[RunRef], given: Sequence[RunRef]) -> list[Any]:
-    """References as a difference: ``[start, count]`` stands for so many of those that were given, a longer list for a new one.
+    """References as a difference.
 
-    A worker keeps nearly all of its references from epoch to epoch, and what it reports has to be small.
+    ``[start, count]`` stands for so many of those that were given, a longer list for a new one. A worker
+    keeps nearly all of its references from epoch to epoch, and what it reports has to be small.
     """
     places = {ref: place for place, ref in enumerate(given)}
     out: list[Any] = []

@@ -1,4 +1,4 @@
-"""An opened run: a record batch sorted by hash, memory-mapped or in memory, and what is known about its rows."""
+"""An opened run: a record batch sorted by hash, in memory or memory-mapped, and what is known of its rows."""
 
 from __future__ import annotations
 

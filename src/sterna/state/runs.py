@@ -160,7 +160,7 @@ class RunCache:
     ) -> list[RunRef]:
         """Write a batch as files of at most ``limit`` bytes, never parting rows of one hash.
 
-        [] for no rows.
+        Returns [] for no rows.
         """
         if batch.num_rows == 0:
             return []
@@ -211,7 +211,10 @@ class RunCache:
             del self._verified[next(iter(self._verified))]
 
     def _sweep_copies(self) -> None:
-        """Now and then, remove copies that nobody fetched or opened for long: here nobody knows what is still needed."""
+        """Now and then, remove copies that nobody fetched or opened for long.
+
+        Here nobody knows what is still needed.
+        """
         now = time.time()
         if now < self._next_sweep or self.local_dir is None:
             return

@@ -234,7 +234,10 @@ class Store:
         return bool(filesystem.get_file_info(full).type == pafs.FileType.File)
 
     def size(self, path: str) -> int:
-        """How many bytes a file has; ``FileNotFoundError`` if there is none, ``StateError`` if that can't be told."""
+        """How many bytes a file has.
+
+        ``FileNotFoundError`` if there is none, ``StateError`` if that can't be told.
+        """
         local = self.local_path(path)
         try:
             if local is not None:
@@ -268,7 +271,10 @@ class Store:
         return sorted(info.base_name for info in infos if info.type == pafs.FileType.File)
 
     def leftovers(self, directory: str, seconds: float = 3600) -> builtins.list[str]:
-        """The paths of temporary files that a killed process left in a directory and nobody wrote to for so long."""
+        """The paths of temporary files that a killed process left in a directory.
+
+        Only those that nobody wrote to for so long.
+        """
         local = self.local_path(directory)
         if local is None or not os.path.isdir(local):
             return []

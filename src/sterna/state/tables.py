@@ -112,9 +112,9 @@ class Table:
         )
 
     def rows(self, hashes: Hashes, keys: Columns) -> tuple[Ints, npt.NDArray[np.int64], list[pa.Array]]:
-        """The live rows of keys: for each the position of its key in the input, its time, and the value columns.
+        """The live rows of keys: for each the position of its key, its time, and the value columns.
 
-        Ordered by the position of the key, then as appended.
+        The position is that in the input. Ordered by the position of the key, then as appended.
         """
         self._only("rows")
         order = stable_order(hashes)
