@@ -1,7 +1,8 @@
-"""When to move, and where to: functions of what is known about a query that answer with a target, or with the reason for staying.
+"""When to move, and where to.
 
-``query.start(..., controllers=[...])`` asks them after every epoch; ``sterna advise`` asks them from outside.
-A controller of your own is any function of a ``View``.
+Controllers are functions of what is known about a query that answer with a target, or with the reason for
+staying. ``query.start(..., controllers=[...])`` asks them after every epoch; ``sterna advise`` asks them from
+outside. A controller of your own is any function of a ``View``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""What controllers would do, asked from another process: by what the checkpoint of a query tells, running or stopped. Changes nothing."""
+"""What controllers would do, asked from another process.
+
+They are asked by what the checkpoint of a query tells, running or stopped. Changes nothing.
+"""
 
 from __future__ import annotations
 

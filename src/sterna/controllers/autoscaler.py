@@ -1,9 +1,10 @@
-"""The autoscaler: as many workers as the input needs, after DS2, by the load that is measured or by one that is predicted.
+"""The autoscaler: as many workers as the input needs, after DS2.
 
-In: a view. Out: a number of workers, or why not. It comes to rest: it acts by a load that is sure (``load``),
-a step that would undo the last one at the same load is not taken, a change of the load is followed by at most
-``steps`` steps (``rest``), between two of them it lets the new number show what it can do (cool-down), and it
-goes down only to where there is room above (hysteresis). Pure.
+It goes by the load that is measured or by one that is predicted. In: a view. Out: a number of workers, or why
+not. It comes to rest: it acts by a load that is sure (``load``), a step that would undo the last one at the
+same load is not taken, a change of the load is followed by at most ``steps`` steps (``rest``), between two of
+them it lets the new number show what it can do (cool-down), and it goes down only to where there is room
+above (hysteresis). Pure.
 """
 
 from __future__ import annotations
@@ -68,7 +69,8 @@ class Autoscaler:
         seen = self._seen(view, load)
         if load.rate and len(seen) < EPOCHS:
             return Verdict(
-                f"{len(seen)} quiet epochs with rows and this number of workers were seen, and {EPOCHS} are needed"
+                f"{len(seen)} quiet epochs with rows and this number of workers were seen, "
+                f"and {EPOCHS} are needed"
             )
         found = needs(seen, load.rate)
         here = workers_of(view)
@@ -108,7 +110,10 @@ class Autoscaler:
         return float(max(predicted))
 
     def _seen(self, view: View, load: Load) -> tuple[Sample, ...]:
-        """The epochs that tell what the present number of workers can do: quiet ones of this load or of the window, or the last few of those."""
+        """The epochs that tell what the present number of workers can do.
+
+        They are the quiet ones of this load or of the window, or the last few of those.
+        """
         here = view.workers
         quiet = [
             sample
@@ -120,9 +125,10 @@ class Autoscaler:
         return tuple(recent if len(recent) >= EPOCHS else quiet[-EPOCHS:])
 
     def _wanted(self, load: Load, found: list[Need], here: int) -> int:
-        """Up when the workers are busier than wanted, for certain.
+        """How many workers there should be: more, fewer, or as many as there are.
 
-        Down when fewer of them would have room to spare, for certain.
+        Up when the workers are busier than wanted, for certain; down when fewer of them would have room to
+        spare, for certain.
         """
         need = sum(one.workers for one in found)
         up, down = self.utilisation * (1 + self.tolerance), self.utilisation * (1 - self.tolerance)

@@ -53,7 +53,7 @@ class Balancer:
     name: str = "balancer"
 
     def __call__(self, view: View) -> Verdict:
-        """A verdict about the first operator that should be levelled, or about the last one that need not be."""
+        """A verdict about the first operator to be levelled, or about the last one that need not be."""
         names = list(view.operators) if self.operator is None else [self.operator]
         verdicts = [self._look(view, view.operators[name]) for name in names]
         for wanted in (lambda one: one.target is not None, lambda one: one.declined):

@@ -67,7 +67,9 @@ def follower(
     strategy: Strategy | None = None,
     name: str = "follower",
 ) -> Follower:
-    """A controller that has as many workers as Spark has cores: executors that come are used, those that go are not missed.
+    """A controller that has as many workers as Spark has cores.
+
+    Executors that come are used, those that go are not missed.
 
     Args:
         workers_a_core: how many workers a core is good for.

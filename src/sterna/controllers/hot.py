@@ -1,4 +1,7 @@
-"""What there is to say of a bin that alone has more than the share of a worker: a key that nothing parts, or what more bins would do. Pure."""
+"""What there is to say of a bin that alone has more than the share of a worker.
+
+That is a key that nothing parts, or what more bins would do. Pure.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,10 @@ from sterna.keys import Keys
 from sterna.statistics import Floats
 
 FINER = 6
-"""How many times the number of bins is doubled, at most, to find one that parts a bin in which no key dominates."""
+"""How many times the number of bins is doubled, at most.
+
+That is done to find a number that parts a bin in which no key dominates.
+"""
 
 
 @dataclass(frozen=True)
@@ -69,7 +75,10 @@ def hottest(rows: Floats, keys: Keys, here: Configuration, tau: float | str) -> 
 
 
 def _enough(rows: Floats, sketch: Any, here: Configuration, bin_: int, limit: float) -> int | None:
-    """How many bins there must be so that every part of a bin is within the limit, as far as its keys are known."""
+    """How many bins there must be so that every part of a bin is within the limit.
+
+    That is as far as its keys are known.
+    """
     from sterna import planning  # noqa: PLC0415 - as above
 
     for bits in range(here.bits + 1, min(here.bits + FINER, MAX_BITS) + 1):

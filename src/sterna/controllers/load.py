@@ -1,4 +1,6 @@
-"""How large the load of a query is, and how sure that is: a mean over all the epochs for which it has been the same, with a band that follows its noise. Pure.
+"""How large the load of a query is, and how sure that is.
+
+It is a mean over all the epochs for which it has been the same, with a band that follows its noise. Pure.
 
 An input is never quite even. A short window follows a change at once, but takes every gust for one; a long
 one is calm, but late. So the window grows by itself: it reaches back to the last change of the load, that is
@@ -32,7 +34,10 @@ FEW = 8
 """Of so few epochs the greatest difference counts, not the one in the middle: it might be small by chance."""
 
 LAGS = (1, 2, 3, 4)
-"""How far from each other the epochs are that are compared: neighbours alone may be alike by chance for a while."""
+"""How far from each other the epochs are that are compared.
+
+Neighbours alone may be alike by chance for a while.
+"""
 
 EVEN = 0.02
 """Epochs that differ by less than this part are not two loads, however even the others are."""
@@ -93,7 +98,10 @@ def measured(view: View) -> Load | None:
 
 
 def _noise(rates: Floats) -> float:
-    """The standard deviation of one epoch, as a part of the mean: no less than it may be, by so few epochs."""
+    """The standard deviation of one epoch, as a part of the mean.
+
+    It is no less than it may be, by so few epochs.
+    """
     apart = np.concatenate([_differences(rates, lag) for lag in LAGS])
     if len(rates) <= FEW:
         return float(apart.max(initial=0.0) / np.sqrt(2))

@@ -50,7 +50,10 @@ class Member:
     def tell(
         self, history: History, epoch: int, outcome: str, verdict: Verdict, time: float, **more: Any
     ) -> None:
-        """Remembers what it said after an epoch and what became of it, and writes that down, unless it is what it said last."""
+        """Remembers what it said after an epoch and what became of it.
+
+        Writes that down too, unless it is what it said last.
+        """
         event = {
             "outcome": outcome,
             "why": str(verdict.why),

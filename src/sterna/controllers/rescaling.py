@@ -39,6 +39,6 @@ def dear(view: View, wanted: int, pays_back: float) -> str | None:
     if held_up <= saved:
         return None
     return (
-        f"not worth moving {cost} of epoch time: {here} workers are held up for {duration(held_up)} together, "
-        f"and {duration(saved)} of a worker are saved in {duration(pays_back)}"
+        f"not worth moving {cost} of epoch time: {here} workers are held up for {duration(held_up)} "
+        f"together, and {duration(saved)} of a worker are saved in {duration(pays_back)}"
     )

@@ -9,7 +9,10 @@ from sterna.controllers.verdict import ASKED, Said
 from sterna.controllers.view import View
 
 CHANGE = 0.25
-"""Two loads that differ by no more than this part are the same, and so are those whose difference the noise explains."""
+"""Two loads that differ by no more than this part are the same.
+
+So are those whose difference the noise explains.
+"""
 
 CLEAR = 6.0
 """By how many standard deviations a load must differ from the one before it for a step to be taken back."""

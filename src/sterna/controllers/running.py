@@ -1,9 +1,9 @@
-"""The controllers of a running query: shown what there is after an epoch, heard, and obeyed through the control stream.
+"""The controllers of a running query: shown what there is after an epoch, and heard.
 
-A wish of a controller goes the way of a user's: ``migrate``, with the controller named as the cause. While a
-migration that one of them asked for is not over, none is asked. What they say goes to the history
-(``members``). One that raises is switched off, and the history tells why; one whose wish can't be is told so
-there. Nothing of this reaches the query.
+They are obeyed through the control stream. A wish of a controller goes the way of a user's: ``migrate``, with
+the controller named as the cause. While a migration that one of them asked for is not over, none is asked.
+What they say goes to the history (``members``). One that raises is switched off, and the history tells why;
+one whose wish can't be is told so there. Nothing of this reaches the query.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ class Controllers:
     def patience(self) -> float:
         """How many seconds the controller that is being asked may still take.
 
-        As many as any may, if none is being asked.
+        These are as many as any may, if none is being asked.
         """
         asked = self._asking
         return PATIENCE_SECONDS - (0.0 if asked is None else time.monotonic() - asked[1])
@@ -131,7 +131,7 @@ class Controllers:
     def give_up(self) -> bool:
         """Switches off the controller that is being asked, if it has not answered for too long.
 
-        Whether it did.
+        Returns whether it did.
         """
         asked = self._asking
         if asked is None or time.monotonic() - asked[1] < PATIENCE_SECONDS:

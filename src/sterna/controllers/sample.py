@@ -1,7 +1,7 @@
-"""What the manifest of one epoch tells a controller: its rows, its duration, and what the workers of each operator did. Immutable.
+"""What the manifest of one epoch tells a controller. Immutable.
 
-For each operator: how many rows reached each worker, how long it was busy with them, where in the hash space
-they were, and the heaviest keys.
+That is its rows, its duration, and what the workers of each operator did. For each operator: how many rows
+reached each worker, how long it was busy with them, where in the hash space they were, and the heaviest keys.
 """
 
 from __future__ import annotations

@@ -78,7 +78,7 @@ class Standing:
     def loads(self, epochs: int) -> list[Floats]:
         """For each of the last epochs the rows that each worker got.
 
-        Where bins have moved since, about how many it would have got as they are now.
+        Where bins have moved since, it is about how many it would have got as they are now.
         """
         return [self._load(one) for one in self.last(epochs)]
 
@@ -156,7 +156,10 @@ class View:
         return next((one for one in self.migrations if operator is None or operator in one.target), None)
 
     def quiet(self, operator: str) -> float:
-        """For how many seconds nothing was moved of an operator, and this controller has said nothing about it."""
+        """For how many seconds an operator has been left alone.
+
+        For so long nothing of it was moved, and this controller has said nothing about it.
+        """
         times = [one.time for one in self.said if one.operator in (None, operator)]
         return self.now - max([*times, self.settled.get(operator, -np.inf)])
 
@@ -192,6 +195,9 @@ class View:
         return max(float(np.median(gaps or took or [0.0])), 1e-3)
 
     def price(self) -> float:
-        """How many milliseconds longer an epoch gets for each byte that moves in it: as the last moves were, or a guess."""
+        """How many milliseconds longer an epoch gets for each byte that moves in it.
+
+        That is as the last moves were, or a guess.
+        """
         known: Sequence[EpochCost] = [sample.cost for sample in self.samples]
         return prices(Statistics(np.zeros(1), np.zeros(1), known))[1]

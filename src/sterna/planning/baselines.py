@@ -48,10 +48,10 @@ def consistent(
     virtual: int = VIRTUAL,
     seed: int = 0,
 ) -> Plan:
-    """Consistent hashing: a bin belongs to the worker with the next point on a ring, on which every worker has some.
+    """Consistent hashing: a bin belongs to the worker with the next point on a ring.
 
-    Where bins are now makes no difference to where they go, so what moves is little only if the assignment
-    before was made in the same way, with the same seed.
+    Every worker has some points on it. Where bins are now makes no difference to where they go, so what moves
+    is little only if the assignment before was made in the same way, with the same seed.
 
     Args:
         assignment: the worker of each bin now.
@@ -85,7 +85,11 @@ def consistent(
 
 
 def redist(assignment: Workers, sizes: Numbers, loads: Numbers, workers: int, tau: float) -> Plan:
-    """In the manner of Gedik's Redist: everything is placed anew, the heaviest bin first, at home if that is within the balance asked, else where least is; all states count as equally large."""
+    """In the manner of Gedik's Redist: everything is placed anew, the heaviest bin first.
+
+    A bin is placed at home if that is within the balance asked, else where least is. All states count as
+    equally large.
+    """
     check_tau(tau)
     problem = Problem.of(assignment, sizes, loads, workers)
     limit, held = problem.limit(tau), np.zeros(workers)
@@ -99,7 +103,12 @@ def redist(assignment: Workers, sizes: Numbers, loads: Numbers, workers: int, ta
 
 
 def flux(assignment: Workers, sizes: Numbers, loads: Numbers, workers: int, tau: float) -> Plan:
-    """Flux's pairwise moves: the heaviest worker gives the lightest the bin that makes both most alike, the second heaviest the second lightest, and so on, again and again until all are within the balance asked or that helps nobody."""
+    """Flux's pairwise moves: the heaviest worker gives to the lightest, and so on.
+
+    The heaviest gives the lightest the bin that makes both most alike, the second heaviest the second
+    lightest, and so on. That is done again and again until all are within the balance asked or it helps
+    nobody.
+    """
     check_tau(tau)
     problem = Problem.of(assignment, sizes, loads, workers)
     new = np.where(problem.owners < workers, problem.owners, -1)

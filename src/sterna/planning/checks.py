@@ -1,4 +1,7 @@
-"""What callers give, checked: what is wrong raises ``InvalidInput`` that names the entry and says what would be right."""
+"""What callers give, checked.
+
+What is wrong raises ``InvalidInput`` that names the entry and says what would be right.
+"""
 
 from __future__ import annotations
 

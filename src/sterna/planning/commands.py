@@ -73,7 +73,11 @@ def precompute(
     memory: Memory = "1g",
     folder: Folder = None,
 ) -> None:
-    """Compute beforehand, on Spark, what ways to place the bins will cost in later migrations, by how worker counts followed each other: all ways where they are few, else some hundreds for each worker count."""
+    """Compute beforehand, on Spark, what ways to place the bins will cost in later migrations.
+
+    It goes by how worker counts followed each other. All ways are looked at where they are few, else some
+    hundreds for each worker count.
+    """
     from sterna.planning.inputs import Inputs
     from sterna.planning.precompute import on_spark
     from sterna.planning.search import search
@@ -177,7 +181,8 @@ def _bins_of_query(checkpoint: str, operator: str | None, groups: int) -> tuple[
     known = remote.statistics(names[0], last)
     if len(known.bytes) % groups:
         raise InvalidInput(
-            f"{len(known.bytes)} bins can't be put into {groups} groups alike; --bins must be a power of two, no more than that"
+            f"{len(known.bytes)} bins can't be put into {groups} groups alike; --bins must be a power of "
+            "two, no more than that"
         )
     known = known.at(groups)
     sizes = known.bytes if known.bytes.any() else known.bytes + 1

@@ -1,9 +1,9 @@
-"""A guess of values as a sum over intervals, so that the best of all partitionings can be found by it (see ``priced``).
+"""A guess of values as a sum over intervals.
 
-Ridge regression, on which cuts a partitioning has, how long its intervals are, and which intervals they are:
-what is seen more often weighs more, and an interval of its own counts only where its cut and its length don't
-explain it. As many unknowns as intervals, but no more equations than partitionings, so it is solved for the
-latter.
+By it the best of all partitionings can be found (see ``priced``). Ridge regression, on which cuts a
+partitioning has, how long its intervals are, and which intervals they are: what is seen more often weighs
+more, and an interval of its own counts only where its cut and its length don't explain it. As many unknowns
+as intervals, but no more equations than partitionings, so it is solved for the latter.
 """
 
 from __future__ import annotations

@@ -88,8 +88,8 @@ def general(
     if place is None:
         least = task.least_tau()
         raise Unbalanceable(
-            f"no assignment to {workers} workers was found that keeps every load within {1 + tau:g} times the mean"
-            f"{problem.too_heavy(limit)}; the least tau known to be possible is {rounded_up(least)}",
+            f"no assignment to {workers} workers was found that keeps every load within {1 + tau:g} times "
+            f"the mean{problem.too_heavy(limit)}; the least tau known to be possible is {rounded_up(least)}",
             least,
         )
     plan = Plan.of(problem.owners, task.candidates[place], problem.sizes, tau)
@@ -185,7 +185,7 @@ class _Giving:
     def plan(self) -> Ints | None:
         """The plan in which nobody gives up more than this, where that can be packed.
 
-        None if nothing could.
+        ``None`` if nothing could.
         """
         problem, home, place = self._task.problem, self._task.home, self._place.copy()
         keeps = np.bincount(place[place >= 0], problem.weights[place >= 0], len(self._task.candidates))

@@ -127,7 +127,10 @@ def refined(
 
 
 def capped(loads: Numbers, workers: int, tau: float) -> Floats:
-    """Loads to plan with where bins are too heavy for any balance: each such bin counts as much as one worker may have, so that it gets one of its own, and the others are balanced among the rest.
+    """Loads to plan with where bins are too heavy for any balance.
+
+    Each such bin counts as much as one worker may have, so that it gets one of its own, and the others are
+    balanced among the rest.
 
     Example:
         >>> capped([9, 1, 1, 1], workers=3, tau=0.5).tolist()

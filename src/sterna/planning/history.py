@@ -86,7 +86,8 @@ def changes_of_query(checkpoint: str, operator: str | None = None) -> list[tuple
         }
         if len(pairs) > 1:
             raise InvalidInput(
-                f"migration {one['name']} changed operators differently: name one of {', '.join(one['operators'])}"
+                f"migration {one['name']} changed operators differently: name one of "
+                f"{', '.join(one['operators'])}"
             )
         found += [(before, after) for before, after in pairs if before != after]
     return found
@@ -132,7 +133,10 @@ def _check_step(path: str, entries: Sequence[_Entry]) -> None:
     usual = collections.Counter(after.time - before.time for before, after in pairs).most_common(1)[0][0]
     for before, after in pairs:
         step = after.time - before.time
-        where = f"{path}, lines {before.line.number} and {after.line.number}: from {before.written} to {after.written}"
+        where = (
+            f"{path}, lines {before.line.number} and {after.line.number}: from {before.written} to "
+            f"{after.written}"
+        )
         if step <= 0:
             raise InvalidInput(f"{where} time does not go forward")
         if abs(step - usual) > JITTER * abs(usual):

@@ -1,4 +1,8 @@
-"""What a planner that looks ahead is told, checked: how large and how busy bins are, how worker counts follow each other, the balance asked for, and how much the future counts."""
+"""What a planner that looks ahead is told, checked.
+
+That is how large and how busy bins are, how worker counts follow each other, the balance asked for, and how
+much the future counts.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +44,10 @@ class Inputs:
 
     @classmethod
     def of(cls, sizes: Numbers, loads: Numbers, matrix: Matrix, tau: float, gamma: float) -> Inputs:
-        """Checked: ``InvalidInput`` names what is wrong, ``Unbalanceable`` the least tau where a worker count needs a greater one."""
+        """Checked: ``InvalidInput`` names what is wrong.
+
+        ``Unbalanceable`` names the least tau where a worker count needs a greater one.
+        """
         if not isinstance(matrix, Matrix):
             raise InvalidInput(
                 f"the matrix is {matrix!r}: it must be a Matrix, given (Matrix.of) or learnt (Matrix.learnt)"
@@ -83,7 +90,8 @@ class Inputs:
         elif (apart := np.abs(ours.rows - theirs.rows)).max() > SAME:
             row, column = np.unravel_index(int(apart.argmax()), apart.shape)
             out.append(
-                f"the probability of {ours.counts[column]} workers after {ours.counts[row]} is {ours.rows[row, column]:.6g}, not {theirs.rows[row, column]:.6g}"
+                f"the probability of {ours.counts[column]} workers after {ours.counts[row]} is "
+                f"{ours.rows[row, column]:.6g}, not {theirs.rows[row, column]:.6g}"
             )
         return out
 

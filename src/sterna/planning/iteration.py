@@ -1,4 +1,6 @@
-"""What partitionings will cost: the values of a Markov decision process, solved for the partitionings that are given.
+"""What partitionings will cost: the values of a Markov decision process.
+
+It is solved for the partitionings that are given.
 
 The process. A state is a number of workers and a partitioning of the bins for them. The next number of
 workers is drawn from the matrix's row; then a partitioning for it is chosen. That costs the state that moves,
@@ -24,11 +26,17 @@ from sterna.planning.overlap import kept
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Costs = Mapping[tuple[int, int], Floats]
-"""For each pair of worker counts, of which the second may follow the first: what moves from each partitioning to each."""
+"""What moves from each partitioning to each, for each pair of worker counts.
+
+Pairs are those of which the second may follow the first.
+"""
 
 PRECISE = 1e-12
 SWEEPS = 8
-"""A policy's values are carried on for so many times as long as costs matter, 1 / (1 - gamma) steps, before it is looked for a better one."""
+"""For how long a policy's values are carried on before it is looked for a better one.
+
+It is in multiples of how long costs matter, 1 / (1 - gamma) steps.
+"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +53,9 @@ class Solution:
 
 
 def solve(matrix: Matrix, gamma: float, many: Mapping[int, int], costs: Costs) -> Solution:
-    """The values to within ``PRECISE / (1 - gamma)²``, by policy iteration in which values are carried on rather than solved for.
+    """The values to within ``PRECISE / (1 - gamma)²``, by policy iteration.
+
+    Values are carried on in it rather than solved for.
 
     Args:
         matrix: how worker counts follow each other.
@@ -98,7 +108,10 @@ class Sight:
         return np.asarray(self.held[-1] - kept(old, new, self.held))
 
     def value(self, rows: Ints, count: int) -> Floats:
-        """The values of any partitionings for so many workers: one step on, to the best of the candidates, and what those cost later."""
+        """The values of any partitionings for so many workers.
+
+        That is one step on, to the best of the candidates, and what those cost later.
+        """
         out = np.zeros(len(rows))
         for after, chance in self.matrix.following(count).items():
             onward = self.moved(rows, self.candidates[after]) + self.gamma * self.values[after]
@@ -107,7 +120,10 @@ class Sight:
 
 
 def visits(matrix: Matrix, solution: Solution, steps: int = 256) -> dict[int, Floats]:
-    """How often the best way comes by each partitioning, in the long run: averaged over the later half of so many steps, from all of them alike."""
+    """How often the best way comes by each partitioning, in the long run.
+
+    It is averaged over the later half of so many steps, from all of them alike.
+    """
     here = {
         count: np.full(len(found), 1 / len(solution.values) / len(found))
         for count, found in solution.values.items()

@@ -52,13 +52,15 @@ class Matrix:
             raise InvalidInput(f"a transition matrix has a row of numbers for each count: {error}") from error
         if array.shape != (len(known), len(known)):
             raise InvalidInput(
-                f"{len(known)} worker counts need a matrix of {len(known)} rows and columns; this one's shape is {array.shape}"
+                f"{len(known)} worker counts need a matrix of {len(known)} rows and columns; this one's "
+                f"shape is {array.shape}"
             )
         wrong = np.argwhere(~(array >= 0) | ~np.isfinite(array))
         if len(wrong):
             row, column = wrong[0]
             raise InvalidInput(
-                f"the probability of {known[column]} workers after {known[row]} is {array[row, column]:g}: it must be a number from 0 to 1"
+                f"the probability of {known[column]} workers after {known[row]} is {array[row, column]:g}: "
+                "it must be a number from 0 to 1"
             )
         for count, total in zip(known, array.sum(axis=1).tolist(), strict=True):
             if abs(total - 1) > ROUNDING:

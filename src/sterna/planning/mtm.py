@@ -1,9 +1,9 @@
-"""The plan that looks ahead: the next partitioning that costs least in the long run, by how worker counts usually follow each other.
+"""The plan that looks ahead: the next partitioning that costs least in the long run.
 
-After §5.2 of the paper on optimal operator-state migration. In: as for ``ssm``, and values that were
-precomputed (``precompute``). Out: a plan that moves least state now and later together, where what moves
-later is expected, and counts less and less, by ``gamma`` a step. With a gamma of 0 it moves as little as the
-single-step plan.
+It goes by how worker counts usually follow each other. After §5.2 of the paper on optimal operator-state
+migration. In: as for ``ssm``, and values that were precomputed (``precompute``). Out: a plan that moves least
+state now and later together, where what moves later is expected, and counts less and less, by ``gamma`` a
+step. With a gamma of 0 it moves as little as the single-step plan.
 
 Looked at are the candidates, the single-step plan, and plans between the two. What one costs later is known
 for candidates; for others it is looked one step ahead. If the candidates are all partitionings that there

@@ -1,10 +1,10 @@
-"""How much state stays when one partitioning into intervals follows another: the best matching of old intervals to new ones.
+"""How much state stays when one partitioning into intervals follows another.
 
-The cuts of both, in order, part the bins into at most n + n' - 1 segments, each in one old and one new
-interval: a staircase of pairs that overlap. To match a pair is to choose its segment, and no two segments may
-be chosen that share an interval. Those that do follow each other, so of the past it matters only whether the
-old interval that the walk is in has been matched, and whether the new one has: one walk along the segments,
-for many pairs of partitionings at once.
+That is the best matching of old intervals to new ones. The cuts of both, in order, part the bins into at most
+n + n' - 1 segments, each in one old and one new interval: a staircase of pairs that overlap. To match a pair
+is to choose its segment, and no two segments may be chosen that share an interval. Those that do follow each
+other, so of the past it matters only whether the old interval that the walk is in has been matched, and
+whether the new one has: one walk along the segments, for many pairs of partitionings at once.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Bins into workers of limited room, where bins need not be neighbours: what ``general`` can do without an integer programme.
+"""Bins into workers of limited room, where bins need not be neighbours.
 
-Workers are numbered from 0 here, and a bin's place is such a number, or -1 while it has none. Everything is
-deterministic.
+That is what ``general`` can do without an integer programme. Workers are numbered from 0 here, and a bin's
+place is such a number, or -1 while it has none. Everything is deterministic.
 """
 
 from __future__ import annotations
@@ -58,7 +58,10 @@ def settled(
 
 
 def _making_way(load: float, place: Ints, cost: Floats, loads: Floats, room: Floats) -> Ints:
-    """Which lighter bins of one worker could go to make room for this load, those that cost about least of all workers'; none if that can't be."""
+    """Which lighter bins of one worker could go to make room for this load.
+
+    They are those that cost about least of all workers'; none if that can't be.
+    """
     light = np.flatnonzero((place >= 0) & (loads < load) & (loads > 0))
     with np.errstate(over="ignore"):
         light = light[np.lexsort((cost[light] / loads[light], place[light]))]

@@ -1,7 +1,8 @@
-"""What a plan is, and what it is made from: for each bin its worker now, its state's size and its load, all checked.
+"""What a plan is, and what it is made from.
 
-Wrong input raises ``InvalidInput`` that names the entry; a balance that can't be had raises
-``Unbalanceable``, which knows the least tau that can.
+It is made from each bin's worker now, its state's size and its load, all checked. Wrong input raises
+``InvalidInput`` that names the entry; a balance that can't be had raises ``Unbalanceable``, which knows the
+least tau that can.
 """
 
 from __future__ import annotations
@@ -26,7 +27,10 @@ Workers = Sequence[int] | Ints
 SLACK = 1e-12
 """Loads are sums of floats: what exceeds a limit by no more than this part of all load is within it."""
 TIE = 2.0**-40
-"""Of plans that keep the same state, to within this part of all, that which moves fewer bins is the better one."""
+"""How near to each other plans are that count as keeping the same state, as a part of all.
+
+Of these, that which moves fewer bins is the better one.
+"""
 
 
 class Unbalanceable(InvalidInput):
@@ -149,7 +153,7 @@ class Problem:
     def fewest(self, limit: float) -> float:
         """In how few intervals no heavier than this all bins fit.
 
-        Infinite if that takes more than there will be workers.
+        The number is infinite if that takes more than there will be workers.
         """
         first = self.reach(limit)
         end = len(self.owners)
@@ -193,8 +197,8 @@ class Problem:
         if self.fewest(limit) > self.workers:
             least = self.least_tau()
             raise Unbalanceable(
-                f"no partitioning into {self.workers} intervals keeps every load within {1 + float(tau):g} times the mean"
-                f"{self.too_heavy(limit)}; the least tau is {rounded_up(least)}",
+                f"no partitioning into {self.workers} intervals keeps every load within {1 + float(tau):g} "
+                f"times the mean{self.too_heavy(limit)}; the least tau is {rounded_up(least)}",
                 least,
             )
 
@@ -213,7 +217,10 @@ def rounded_up(tau: float) -> float:
 
 
 def limit_of(total: float, workers: int, tau: float) -> float:
-    """The most load that one of so many workers may have: (1 + tau) times the mean, and what rounding may add."""
+    """The most load that one of so many workers may have.
+
+    That is (1 + tau) times the mean, and what rounding may add.
+    """
     return (1 + tau) * total / workers + SLACK * total
 
 
@@ -223,7 +230,10 @@ def before(values: Floats) -> Floats:
 
 
 def weighed(sizes: Floats) -> Floats:
-    """What it costs to move each bin: its size, and a little for the move itself, which decides between plans that are as good otherwise."""
+    """What it costs to move each bin: its size, and a little for the move itself.
+
+    The latter decides between plans that are as good otherwise.
+    """
     total = float(sizes.sum())
     return sizes + total * TIE / len(sizes) if total > 0 else np.ones(len(sizes))
 

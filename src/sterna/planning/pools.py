@@ -22,7 +22,10 @@ NOISES = (1e-4, 0.01, 0.05, 0.2)
 SELDOM = 1e-6
 """What is visited less often than this is not visited."""
 UNVISITED = 0.3
-"""How much all candidates of a count together weigh in a guess of values, besides how often each is visited."""
+"""How much all candidates of a count together weigh in a guess of values.
+
+How often each is visited weighs besides.
+"""
 
 
 class Pools:
@@ -118,7 +121,11 @@ class Pools:
         )
 
     def _wanderings(self, often: Mapping[int, Floats]) -> list[Wander]:
-        """From where random steps are made: for each count as many as its pool has room, from wherever it may be reached, rather from where one often is."""
+        """From where random steps are made.
+
+        There are as many for each count as its pool has room, from wherever it may be reached, rather from
+        where one often is.
+        """
         self._seed += 1
         random, tasks = np.random.default_rng(self._seed), []
         for count, pieces in self._pieces.items():

@@ -52,7 +52,10 @@ def precompute(
 
 
 def on_spark(spark: SparkSession) -> Each:
-    """Does tasks on Spark, some in each of Spark's tasks: as many of these as keep all cores busy until the end, though some take longer than others."""
+    """Does tasks on Spark, some in each of Spark's tasks.
+
+    There are as many of these as keep all cores busy until the end, though some take longer than others.
+    """
     context = spark.sparkContext
 
     def each(function: Callable[[Task], Result], tasks: Sequence[Task]) -> list[Result]:

@@ -53,7 +53,10 @@ class Pieces:
         return len(self.held) - 1
 
     def laid_out(self, prices: Floats) -> Floats:
-        """Prices of intervals that were longer or shorter at most, as those of these: what is longer than any that had a price has that of the longest with the same end."""
+        """Prices of intervals that were longer or shorter at most, as those of these.
+
+        What is longer than any that had a price has that of the longest with the same end.
+        """
         more = self.begins.shape[1] - prices.shape[1]
         return np.pad(prices, ((0, 0), (more, 0)), "edge") if more > 0 else prices[:, -more:]
 
@@ -120,7 +123,11 @@ def _traced(best: Floats, gains: Floats, pieces: Pieces) -> Ints:
 
 
 def _gains(old: Ints, pieces: Pieces) -> Floats:
-    """What a piece keeps: for each old partitioning, whether the interval that it begins in and that which it ends in is taken, each end and each begin; -inf where that can't be."""
+    """What a piece keeps.
+
+    There is a number for each old partitioning, whether the interval that it begins in and that which it ends
+    in is taken, each end and each begin; -inf where that can't be.
+    """
     held, bins = pieces.held, pieces.bins
     begin = np.maximum(pieces.begins, 0)
     end = np.arange(bins + 1)[:, None]

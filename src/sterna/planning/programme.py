@@ -25,7 +25,10 @@ from sterna.planning.plan import Problem
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 LARGEST = 1 << 16
-"""The largest programme: groups of alike bins × workers × workers, since it has a variable for each pair of the former, and takes longer the more workers are to be filled."""
+"""The largest programme: groups of alike bins × workers × workers.
+
+It has a variable for each pair of the former, and takes longer the more workers are to be filled.
+"""
 EFFORT = 1 << 18
 """How many nodes there are, times the size of the programme."""
 GAP = 1e-7

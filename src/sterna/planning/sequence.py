@@ -1,9 +1,10 @@
-"""The best sequence of migrations for a list of worker counts that is known ahead (OMS, §5.1 of the paper on optimal operator-state migration).
+"""The best sequence of migrations for a list of worker counts that is known ahead.
 
-In: as for ``ssm``, and the worker counts to come. Out: a plan for each. Only the partitioning matters to what
-comes later, not who has which interval, so the best way through all feasible partitionings, one for each
-step, is a shortest path. Those that cost more than one optimal step after the other does in all are left out;
-the others are all looked at: exact, and for few bins. ``InvalidInput`` says so where there are too many.
+OMS, §5.1 of the paper on optimal operator-state migration. In: as for ``ssm``, and the worker counts to come.
+Out: a plan for each. Only the partitioning matters to what comes later, not who has which interval, so the
+best way through all feasible partitionings, one for each step, is a shortest path. Those that cost more than
+one optimal step after the other does in all are left out; the others are all looked at: exact, and for few
+bins. ``InvalidInput`` says so where there are too many.
 """
 
 from __future__ import annotations
@@ -57,8 +58,8 @@ def partitionings(loads: Floats, workers: int, tau: float, most: int = MOST) -> 
     found = _how_many(furthest, workers)
     if found > most:
         raise InvalidInput(
-            f"there are {found:.3g} partitionings of {count} bins into {workers} intervals, more than {most:,}: too many to look at "
-            f"all of them; join bins, or ask for a smaller tau"
+            f"there are {found:.3g} partitionings of {count} bins into {workers} intervals, more than "
+            f"{most:,}: too many to look at all of them; join bins, or ask for a smaller tau"
         )
     rows = np.zeros((1, 1), np.int64)
     for left in range(workers - 1, -1, -1):
@@ -137,7 +138,10 @@ def sequence(
 
 
 def _one_by_one(problem: Problem, counts: Sequence[int], taus: Sequence[float]) -> float:
-    """What one optimal step after the other costs, and a little more for rounding: no best sequence costs more."""
+    """What one optimal step after the other costs, and a little more for rounding.
+
+    No best sequence costs more.
+    """
     owners, cost = problem.owners, 0.0
     for count, tau in zip(counts, taus, strict=True):
         after = ssm(owners, problem.weights, problem.loads, count, tau).assignment
@@ -149,12 +153,12 @@ def _one_by_one(problem: Problem, counts: Sequence[int], taus: Sequence[float]) 
 def _onward(cost: Floats, earlier: Ints, later: Ints, weight_before: Floats) -> tuple[Floats, Ints]:
     """The least cost of reaching each later partitioning, and from which earlier one.
 
-    In blocks, because there may be many pairs.
+    It is done in blocks, because there may be many pairs.
     """
     if len(earlier) * len(later) > MOST_PAIRS:
         raise InvalidInput(
-            f"there are {len(earlier):,} ways for one step and {len(later):,} for the next: too many to look at all pairs; "
-            f"join bins, or ask for a smaller tau"
+            f"there are {len(earlier):,} ways for one step and {len(later):,} for the next: too many to look "
+            "at all pairs; join bins, or ask for a smaller tau"
         )
     best, origin = np.full(len(later), np.inf), np.zeros(len(later), np.int64)
     rows = max(1, BLOCK // len(later))

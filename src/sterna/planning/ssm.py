@@ -1,4 +1,6 @@
-"""The optimal single-step migration: which contiguous intervals of bins the workers should have next, so that as little state as possible moves.
+"""The optimal single-step migration: as little state as possible moves.
+
+It tells which contiguous intervals of bins the workers should have next.
 
 After §4 of the paper on optimal operator-state migration (Ding et al.). In: the worker of each bin now,
 intervals all of them; for each bin its state's size and its load; how many workers there will be; how uneven
@@ -100,9 +102,10 @@ class _Runs:
 
 
 def _best(runs: _Runs, first: Ints, workers: int) -> Floats:
-    """For each number of pieces, whether the run that the last cut lies in has got a piece already, and each place of that cut: the most that is kept to the left of it.
+    """For each number of pieces and each place of the last cut, the most that is kept to the left of it.
 
-    A cut between two runs lies in neither, so it counts as not.
+    It is told apart whether the run that the cut lies in has got a piece already. A cut between two runs lies
+    in neither, so it counts as not.
     """
     workers = min(workers, runs.count)
     best = np.full((workers + 1, 2, runs.count + 1), NEVER)
@@ -114,10 +117,17 @@ def _best(runs: _Runs, first: Ints, workers: int) -> Floats:
 
 
 class _Steps:
-    """Adds one more piece, whatever its end: maxima over windows of begins, of what a begin has, plus what an end adds."""
+    """Adds one more piece, whatever its end.
+
+    It takes maxima over windows of begins, of what a begin has, plus what an end adds.
+    """
 
     FREE, TAKEN, FREE_LESS_HELD, EITHER, FREE_AND_REST = range(5)
-    """What is looked up of a begin: the best with its run free, with its run taken, the former less what is held before, the better of the first two, and the first with what the run still has."""
+    """What is looked up of a begin.
+
+    That is the best with its run free, with its run taken, the former less what is held before, the better of
+    the first two, and the first with what the run still has.
+    """
 
     def __init__(self, runs: _Runs, first: Ints) -> None:
         self._runs = runs
@@ -134,7 +144,11 @@ class _Steps:
         self._left, self._right = offset + low, offset + high + 1 - (1 << levels)
 
     def _rows(self, first: Ints) -> list[tuple[int, Ints, Ints, Floats]]:
-        """Which begins each end looks at, and for what: (what, lowest begin, highest begin, what the end adds). The first three lead to a run that is taken."""
+        """Which begins each end looks at, and for what.
+
+        Each is (what, lowest begin, highest begin, what the end adds). The first three lead to a run that is
+        taken.
+        """
         runs, end = self._runs, np.arange(1, self._runs.count + 1)
         last = runs.of
         start, nothing = runs.starts[last], np.zeros(runs.count)
@@ -185,7 +199,10 @@ class _Steps:
 
 
 def _traced(best: Floats, runs: _Runs, first: Ints) -> list[Piece]:
-    """The pieces of the best partitioning, from the left: (first bin, end, the old run whose worker gets it, or -1)."""
+    """The pieces of the best partitioning, from the left.
+
+    Each is (first bin, end, the old run whose worker gets it, or -1).
+    """
     end, taken = runs.count, 0
     out: list[Piece] = []
     for pieces in range(int(np.argmax(best[:, 0, end])), 0, -1):

@@ -100,7 +100,8 @@ def _checked(arrays: dict[str, Array]) -> tuple[Inputs, Found]:
     version = int(_part(arrays, "format", WHOLE))
     if version != FORMAT:
         raise InvalidInput(
-            f"it is in format {version}, and this version of Sterna reads format {FORMAT}: precompute it again"
+            f"it is in format {version}, and this version of Sterna reads format {FORMAT}: "
+            "precompute it again"
         )
     matrix = Matrix.of(
         _part(arrays, "counts", WHOLE, None).tolist(), _part(arrays, "matrix", REAL, None, None)
@@ -138,7 +139,8 @@ def _values(arrays: dict[str, Array], count: int, many: int, gamma: float) -> Fl
     if wrong.any():
         at = int(np.argmax(wrong))
         raise InvalidInput(
-            f"{name}, entry {at} is {values[at]:g}: with a gamma of {gamma:g} it must be a number from 0 to {highest:g}"
+            f"{name}, entry {at} is {values[at]:g}: with a gamma of {gamma:g} it must be a number from 0 to "
+            f"{highest:g}"
         )
     return values
 

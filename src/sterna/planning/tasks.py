@@ -19,13 +19,19 @@ Task = TypeVar("Task")
 Result = TypeVar("Result")
 
 PARTS = (0.0, 0.02, 0.3, 1.0)
-"""How much of the guessed values is added to what moves: nothing, so little that it decides ties, some, all."""
+"""How much of the guessed values is added to what moves.
+
+That is nothing, so little that it decides ties, some, all.
+"""
 GAIN = 1e-9
 """What improves by no more than this does not improve."""
 
 
 class Each(Protocol):
-    """Calls a function with each task, wherever that happens, and gives what it returns, in the same order."""
+    """Calls a function with each task, wherever that happens.
+
+    It gives what the function returns, in the same order.
+    """
 
     def __call__(self, function: Callable[[Task], Result], tasks: Sequence[Task]) -> list[Result]:
         """Does all of them."""

@@ -55,7 +55,10 @@ class Values:
         return values
 
     def check_state(self, sizes: Floats, loads: Floats, tolerance: float = 0.0) -> None:
-        """Raises ``InvalidInput`` that names what differs, unless bins are as large and as busy as they were."""
+        """Raises ``InvalidInput`` unless bins are as large and as busy as they were.
+
+        The error names what differs.
+        """
         if differences := self.inputs.state_differences(sizes, loads, check_number("tolerance", tolerance)):
             raise InvalidInput(f"the values hold for something else: {'; '.join(differences)}")
 
