@@ -47,12 +47,16 @@ class Restart:
 
 
 def run(spark: SparkSession, setup: Setup, folder: str, rate: float, watcher: Watcher) -> Restart:
-    """Fills the state in one epoch, and rescales while input comes at the same rate, or at what Spark keeps up with."""
+    """Fills the state in one epoch, and rescales while input comes.
+
+    It comes at the same rate, or at what Spark keeps up with.
+    """
     if not setup.spark:
         return Restart("Spark's own rescale is left out.")
     if not offline.available(spark):
         return Restart(
-            f"Spark {spark.version} has no way to rescale a stateful query, not even offline (4.2 and later have)."
+            f"Spark {spark.version} has no way to rescale a stateful query, not even offline "
+            "(4.2 and later have)."
         )
     os.makedirs(folder, exist_ok=True)
     checkpoint = os.path.join(folder, "checkpoint")
@@ -120,7 +124,10 @@ def _fill(spark: SparkSession, setup: Setup, subject: SparkSubject, source: str)
 
 
 def _measure(done: Restart, result: dict[str, Any], subject: SparkSubject, schedule: Schedule) -> None:
-    """The latencies of the records that waited for the rescale, until the query had caught up, and of those before them."""
+    """The latencies of the records that waited for the rescale, and of those before them.
+
+    The former are measured until the query had caught up.
+    """
     epochs = subject.epochs(lambda files: schedule.first + files * schedule.size)
     rescale = result["phases"][1]
     # Records that were there when the query was stopped waited too.

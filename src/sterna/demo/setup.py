@@ -61,7 +61,10 @@ class Setup:
         return self.records().with_payload(keyed).withColumn("n", F.lit(1).cast("long"))
 
     def counts(self, first: int, end: int) -> Counts:
-        """The count of each key, once it has been seen in the filling and in the records [first, end); Spark has no part in this."""
+        """The count of each key, once it has been seen in the filling and in the records [first, end).
+
+        Spark has no part in this.
+        """
         total = np.ones(self.keys, np.int64)
         for start in range(first, end, PIECE):
             numbers = pa.array(np.arange(start, min(start + PIECE, end)))
@@ -84,7 +87,8 @@ def differences(batches: Iterable[pa.RecordBatch], expected: Counts) -> int:
     """In how many keys rows of (key, count, whether the rest is right) differ from the expected counts.
 
     >>> rows = pa.record_batch({"key": [1, 0, 1], "n": [7, 5, 7], "right": [True, False, True]})
-    >>> differences([rows], np.array([5, 7, 9]))  # the first is not right, the second is there twice, the third is missing
+    >>> # The first is not right, the second is there twice, the third is missing.
+    >>> differences([rows], np.array([5, 7, 9]))
     3
     """
     seen, good = np.zeros(len(expected), np.int64), np.zeros(len(expected), np.int64)

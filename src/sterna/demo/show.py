@@ -39,7 +39,8 @@ def run(setup: Setup, console: Console) -> tuple[Report, dict[str, object]]:
 def introduction(setup: Setup) -> str:
     """What will happen, in a few sentences."""
     return (
-        f"A stream counts {setup.keys:,} keys with {setup.payload} bytes of text each, in {setup.bins} bins. A quarter of them moves when "
-        f"{setup.workers} workers become {setup.fewer}, and again when they become {setup.workers}, with each strategy. All workers are on this machine "
-        "and could hand their files over; here the state really travels, through the exchange."
+        f"A stream counts {setup.keys:,} keys with {setup.payload} bytes of text each, in {setup.bins} bins. "
+        f"A quarter of them moves when {setup.workers} workers become {setup.fewer}, and again when they "
+        f"become {setup.workers}, with each strategy. All workers are on this machine and could hand their "
+        "files over; here the state really travels, through the exchange."
     )

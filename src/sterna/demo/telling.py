@@ -1,4 +1,4 @@
-"""What is told of the demo at the end: the report for the page and the table, and the figures for programs."""
+"""What is told of the demo at the end: a report for the page and the table, and figures for programs."""
 
 from __future__ import annotations
 
@@ -74,7 +74,10 @@ def report(setup: Setup, ours: Moves, theirs: Restart, facts: dict[str, Any]) ->
         "title": "A quarter of the state moves while the stream runs",
         "machine": {
             "input": f"{ours.rate:,.0f} records a second, open-loop",
-            "state": f"{setup.keys:,} keys in {setup.bins} bins; moved by rescaling from {setup.workers} to {setup.fewer} workers and back",
+            "state": (
+                f"{setup.keys:,} keys in {setup.bins} bins; moved by rescaling from {setup.workers} to "
+                f"{setup.fewer} workers and back"
+            ),
             **facts,
         },
         "steady": cast("Latencies", ours.steady),
@@ -102,7 +105,10 @@ def _moved(setup: Setup, move: Move, result: dict[str, Any]) -> Run:
 def _restarted(setup: Setup, theirs: Restart, result: dict[str, Any], rate: float) -> Run:
     zero = theirs.began - BEFORE_S
     caught_up = result["begin"] + theirs.figures["second"] + theirs.figures["seconds"]
-    note = f"The same {setup.keys:,} keys with RocksDB, from {setup.workers} to {setup.fewer} state partitions. {theirs.note}."
+    note = (
+        f"The same {setup.keys:,} keys with RocksDB, from {setup.workers} to {setup.fewer} state partitions. "
+        f"{theirs.note}."
+    )
     if theirs.rate != rate:
         note += f" It got {theirs.rate:,.0f} records a second, because it does not keep up with more."
     note += f" While nothing moved, its slowest record took {milliseconds(theirs.steady['max_ms'])}."

@@ -1,4 +1,6 @@
-"""Shows a run while it is under way, from a thread of its own: also while whoever runs it waits for something.
+"""Shows a run while it is under way, from a thread of its own.
+
+It also does so while whoever runs it waits for something.
 
 Contract. ``Watcher`` reads what others write (the reports of a run, the last manifest of a query) and changes
 nothing. What it calls the latency now is how long the oldest record has waited that is not acknowledged yet,

@@ -1,5 +1,5 @@
-"""Two applications on Sterna's surface: counting words, and the maximal frequent patterns of a sliding window.
+"""Two applications on Sterna's surface: counting words, and maximal frequent patterns.
 
-``words.words`` and ``patterns.maximal_patterns`` are functions from a stream of texts to the stream of their
-answers; ``texts.texts`` makes texts to try them on.
+The patterns are those of a sliding window. ``words.words`` and ``patterns.maximal_patterns`` are functions
+from a stream of texts to the stream of their answers; ``texts.texts`` makes texts to try them on.
 """

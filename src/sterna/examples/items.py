@@ -33,7 +33,7 @@ def read(texts: DataFrame | Stream, column: str) -> Stream:
 
 
 def items_of(column: pa.Array | pa.ChunkedArray) -> tuple[Ints, pa.Array]:
-    """The items of each row: for each the number of its row, and the item, in the order in which they stand there.
+    """The items of each row: for each the number of its row, and the item, in the order of the row.
 
     The items of a text are its words: what white space (ASCII's) parts, in small letters, without punctuation
     around it. Those of an array are taken as they are, but a space inside one counts as ``_``: no item has a

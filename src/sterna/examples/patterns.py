@@ -61,10 +61,11 @@ def maximal_patterns(
     items: str = "text",
     time: str = "time",
 ) -> Stream:
-    """(pattern, time, maximal): at the end of a window a pattern became maximal (true), or ceased to be (false).
+    """(pattern, time, maximal): when a pattern became maximal (true), or ceased to be (false).
 
-    The operators are called ``frequent`` and ``maximal``. Windows end as the watermark passes, so the query
-    needs a ``watermark_delay``. A query that goes on from a checkpoint must be asked for the same as before.
+    The time is the end of a window. The operators are called ``frequent`` and ``maximal``. Windows end as the
+    watermark passes, so the query needs a ``watermark_delay``. A query that goes on from a checkpoint must be
+    asked for the same as before.
 
     Args:
         transactions: a streaming DataFrame or a stream.
@@ -147,7 +148,10 @@ class Frequent:
 
 
 def told(pattern: pa.Array, time: Ints, change: Ints) -> pa.Table:
-    """What patterns that become frequent (1) or cease to be (-1) tell themselves, and those with one item less."""
+    """What patterns that become frequent (1) or cease to be (-1) tell.
+
+    They tell it to themselves, and to those with one item less.
+    """
     whole, part = parts_of(pattern)
     return pa.table(
         {
@@ -178,7 +182,8 @@ def _lengths(window: str | float, slide: str | float) -> tuple[int, int]:
     length, step = (round(seconds(duration) * 1e6) for duration in (window, slide))
     if step < 1 or length < step or length % step:
         raise InvalidInput(
-            f"window is {window!r} and slide is {slide!r}: a window is one or more slides, such as '90 seconds' and '10 seconds'"
+            f"window is {window!r} and slide is {slide!r}: a window is one or more slides, such as "
+            "'90 seconds' and '10 seconds'"
         )
     return length, step
 

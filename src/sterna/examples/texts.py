@@ -59,7 +59,8 @@ class Shape:
     def __post_init__(self) -> None:
         if not self.rate > 0 or not self.exponent >= 0:
             raise InvalidInput(
-                f"rate is {self.rate} and exponent is {self.exponent}: a rate is above zero, an exponent not below"
+                f"rate is {self.rate} and exponent is {self.exponent}: a rate is above zero, "
+                "an exponent not below"
             )
         check_whole("vocabulary", self.vocabulary, 1)
         check_whole("drift", self.drift, 0)

@@ -1,7 +1,8 @@
-"""NEXMark: the auction benchmark's generator as a Spark streaming source, and its queries on Sterna's surface.
+"""NEXMark: the auction benchmark's generator and its queries.
 
-Importing it makes ``spark.readStream.format("nexmark")`` known to the active session, if there is one, and to
-those that ``sterna.session`` makes later; ``register`` does so for any other.
+The generator is a Spark streaming source; the queries are on Sterna's surface. Importing it makes
+``spark.readStream.format("nexmark")`` known to the active session, if there is one, and to those that
+``sterna.session`` makes later; ``register`` does so for any other.
 """
 
 from __future__ import annotations

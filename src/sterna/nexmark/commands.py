@@ -29,7 +29,10 @@ def run(
     strategy: Annotated[
         list[str] | None,
         typer.Option(
-            help="How state moves: all_at_once, fluid, batched:16, matched, paced (by what is usual), paced:200ms or paced:8MB; may be given several times.",
+            help=(
+                "How state moves: all_at_once, fluid, batched:16, matched, paced (by what is usual), "
+                "paced:200ms or paced:8MB; may be given several times."
+            ),
             show_default="all_at_once and matched",
         ),
     ] = None,
@@ -72,7 +75,10 @@ def run(
     memory: Memory = "4g",
     folder: Folder = None,
 ) -> None:
-    """Run a query in an open loop and move a quarter of its state there and back, in a run of its own for each strategy."""
+    """Run a query in an open loop and move a quarter of its state there and back.
+
+    Each strategy has a run of its own.
+    """
     with failures():
         from dataclasses import replace
 

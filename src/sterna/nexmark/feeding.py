@@ -61,7 +61,10 @@ class Auction:
         self.stream, self._schedule, self._until = stream, schedule, until
 
     def stop(self) -> int:
-        """Says how many events there are in all, to the source too, a little ahead, so that it has not gone past that; returns when the last is due."""
+        """Says how many events there are in all, to the source too.
+
+        It says so a little ahead, so that the source has not gone past that. It returns when the last is due.
+        """
         end = self._schedule.record_at(time.time() + AHEAD_SECONDS)
         hidden = f"{self._until}.part"
         with open(hidden, "w", encoding="ascii") as file:

@@ -267,7 +267,10 @@ def last_auction(numbers: Ints) -> Ints:
 
 
 def _person(draw: _Draw, numbers: Ints, hot: int, streams: tuple[int, int]) -> Ints:
-    """A person: three times out of four one of the hot ones, else one of the active ones or of those to come."""
+    """A person: three times out of four one of the hot ones.
+
+    Else it is one of the active ones or of those to come.
+    """
     last = numbers // GROUP
     active = np.minimum(last + 1, ACTIVE_PERSONS)
     anyone = last + 1 - active + draw.below(streams[1], active + PERSONS_AHEAD)

@@ -37,11 +37,14 @@ The rate is corrected by what is left.
 FLOOR_SECONDS = 0.15
 """What an epoch takes, about, however little it holds.
 
-So that twice the events are not taken for twice the time.
+It is there so that twice the events are not taken for twice the time.
 """
 MOST_CHANGE = 4.0
 PATIENCE = 2.0
-"""How many times as long as the windows a try may take until they are full: epochs that are too large pass event time slowly."""
+"""How many times as long as the windows a try may take until they are full.
+
+Epochs that are too large pass event time slowly.
+"""
 
 
 @dataclass(frozen=True)
@@ -70,7 +73,11 @@ class Search:
 
 @dataclass(frozen=True)
 class Try:
-    """What a try showed: so many events an epoch, seconds that one took on the average, and seconds that a record waited at the most."""
+    """What a try showed.
+
+    That is so many events an epoch, seconds that one took on the average, and seconds that a record waited at
+    the most.
+    """
 
     size: int
     mean: float
@@ -146,7 +153,8 @@ def search_with(attempt: Attempt, search: Search, *, windows: bool) -> Found:
             return Found(rate * SHARE, True, tuple(tries))
     if not tries:
         raise SternaError(
-            f"no try of {search.short + search.tries} had three epochs in {search.seconds:.0f} s, the last with {size:,} events in each: give a rate"
+            f"no try of {search.short + search.tries} had three epochs in {search.seconds:.0f} s, the last "
+            f"with {size:,} events in each: give a rate"
         )
     return Found(rate * SHARE, False, tuple(tries))
 
@@ -187,7 +195,8 @@ def highest(
             return None
         waited = max(a + b for a, b in itertools.pairwise(took))
         say(
-            f"{subject.name}: {size:,} events an epoch take {statistics.mean(took):.2f} s, two in a row at most {waited:.2f} s"
+            f"{subject.name}: {size:,} events an epoch take {statistics.mean(took):.2f} s, two in a row at "
+            f"most {waited:.2f} s"
         )
         return Try(size, statistics.mean(took), waited, full)
 
@@ -203,7 +212,11 @@ def epoch_seconds(subject: Subject, events: DataFrame, search: Search) -> float 
 def epochs_took(
     subject: Subject, events: DataFrame, search: Search, filled: int = 0, patience: float = 0.0
 ) -> list[float]:
-    """The seconds from the end of one epoch to that of the next, where they run back to back, once the system is warm and ``filled`` epochs have passed, for which nobody waits longer than ``patience`` seconds."""
+    """The seconds from the end of one epoch to that of the next, where they run back to back.
+
+    They count once the system is warm and ``filled`` epochs have passed. Nobody waits for these longer than
+    ``patience`` seconds.
+    """
     subject.start(events)
     try:
         run, began = Run(subject), time.monotonic()

@@ -1,7 +1,8 @@
-"""Lines of code of each query, on Sterna and on Spark's own operators, counted in the same way (see ``sourcelines``).
+"""Lines of code of each query, on Sterna and on Spark's own operators.
 
-``own`` are those of the query's own function; ``whole`` adds, once, every function, class and constant of the
-benchmark that it needs: the operators that several queries share.
+Both are counted in the same way (see ``sourcelines``). ``own`` are those of the query's own function;
+``whole`` adds, once, every function, class and constant of the benchmark that it needs: the operators that
+several queries share.
 """
 
 from __future__ import annotations

@@ -20,10 +20,18 @@ if TYPE_CHECKING:
 
 NOW = "0 seconds"
 WHY_NOT = {
-    "q4": "its second step, a running average without a window, can't follow another stateful operator in append mode, and no other mode allows several: "
-    "that step is a transformWithState in Python.",
-    "q6": "a seller's last ten auctions are neither an aggregate nor a window: that step is a transformWithState in Python.",
-    "nbqx": "a session can't span two streams of a join: both streams are united, sessions collect lists, and the pairs are made of these.",
+    "q4": (
+        "its second step, a running average without a window, can't follow another stateful operator in "
+        "append mode, and no other mode allows several: that step is a transformWithState in Python."
+    ),
+    "q6": (
+        "a seller's last ten auctions are neither an aggregate nor a window: that step is a "
+        "transformWithState in Python."
+    ),
+    "nbqx": (
+        "a session can't span two streams of a join: both streams are united, sessions collect lists, and "
+        "the pairs are made of these."
+    ),
 }
 """What is not Spark's built-in operators alone, and why."""
 

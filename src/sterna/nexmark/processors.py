@@ -1,6 +1,7 @@
-"""The steps of Spark's own versions that its built-in operators have no words for, as ``transformWithState`` wants them.
+"""The steps of Spark's own versions that its built-in operators have no words for.
 
-Rows in place of pandas, as Spark's guide recommends where there are many keys.
+They are as ``transformWithState`` wants them, with rows in place of pandas, as Spark's guide recommends where
+there are many keys.
 """
 
 # ruff: noqa: N802, N803, ARG002  -- the names are Spark's

@@ -1,4 +1,6 @@
-"""A query with one strategy: from an empty state through the warm-up, a quiet time, the move there, a quiet time, the move back.
+"""A query with one strategy: a run in which its state moves there and back.
+
+It goes from an empty state through the warm-up, a quiet time, the move there, a quiet time, the move back.
 
 Every strategy has a run of its own on a new checkpoint, and does the same at the same seconds of it, so that
 all see the same state: the warm-up ends at a fixed second, and the second quiet time begins no earlier than

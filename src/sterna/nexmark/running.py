@@ -1,4 +1,6 @@
-"""``sterna nexmark run``: a query in an open loop, a quarter of its state moved there and back with each strategy, as in §5.1 of the Megaphone paper.
+"""``sterna nexmark run``: a query in an open loop, while its state moves.
+
+A quarter of its state is moved there and back with each strategy, as in §5.1 of the Megaphone paper.
 
 Without a rate the highest one is searched first (``highest``), and lowered as long as the open loop's records
 wait longer than they may (``rounds``). Every strategy has a run of its own from an empty state. The figures
@@ -139,7 +141,7 @@ def _run(spark: SparkSession, root: Path, plan: Plan, say: Say) -> tuple[dict[st
 class Fitted:
     """The runs, by strategy, at the rate at which they ran.
 
-    And what was too fast: rates, and seconds that records waited.
+    Also what was too fast: rates, and seconds that records waited.
     """
 
     rate: float
@@ -148,7 +150,9 @@ class Fitted:
 
 
 def fit(plan: Plan, found: Found | None, conduct: Callable[[Round, float], None], say: Say) -> Fitted:
-    """Runs all strategies at the rate that was given or found, which is lowered some times where it was found and the first run's records wait longer than they may.
+    """Runs all strategies at the rate that was given or found.
+
+    A rate that was found is lowered some times where the first run's records wait longer than they may.
 
     Strategies with small steps come first: they take longest, and the others wait for them. ``conduct`` runs
     a round.

@@ -1,4 +1,7 @@
-"""How each query is run unless somebody says otherwise: how fast event time passes, how many auctions are open, and how long it takes until its state is what it will be.
+"""How each query is run unless somebody says otherwise.
+
+That is how fast event time passes, how many auctions are open, and how long it takes until its state is what
+it will be.
 
 A comparison of strategies is worth something only if the state is large and the same for each: windows must
 be full, and auctions must have begun to expire. So event time is dilated where windows are long, and Queries
@@ -12,7 +15,11 @@ from dataclasses import dataclass
 from sterna.nexmark.generator import AUCTIONS, GROUP
 
 BINS, PAPER_BINS = 256, 4096
-"""``matched`` takes a step for every eighth of the bins with four workers, and a step takes an epoch: 32 with these, 512 with the paper's, for each operator."""
+"""How many bins there are here, and in the paper.
+
+``matched`` takes a step for every eighth of the bins with four workers, and a step takes an epoch: 32 with
+these, 512 with the paper's, for each operator.
+"""
 LONGEST_FILL_SECONDS = 90.0
 OPEN_AUCTIONS = 3_000_000
 """About 110 bytes of state each."""
@@ -36,7 +43,10 @@ class Setting:
     least: float = 5.0
 
     def needed(self, rate: float) -> float:
-        """Seconds until the state is as large as it gets, or nearly: the windows are full, and as many auctions have begun as are in flight, at so many events a second.
+        """Seconds until the state is as large as it gets, or nearly.
+
+        Then the windows are full, and as many auctions have begun as are in flight, at so many events a
+        second.
 
         By then three quarters of these are open: an auction is open for that long on the average and twice
         that at the most. Nobody waits longer than 90 s for them; more of them open while the run goes on.

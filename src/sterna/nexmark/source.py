@@ -243,7 +243,8 @@ def _number_in(file: str) -> int:
 def register(spark: SparkSession | None = None) -> None:
     """Makes ``format("nexmark")`` known to a session.
 
-    Unless given to the active one, and to those that ``sterna.session`` makes. Again does no harm.
+    If none is given, to the active one and to those that ``sterna.session`` makes. Doing so again does no
+    harm.
     """
     if spark is None:
         on_session(register)

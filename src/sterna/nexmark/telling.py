@@ -1,4 +1,4 @@
-"""What ``sterna nexmark run`` tells: figures ready for JSON, a report for the page, a table for the terminal."""
+"""What ``sterna nexmark run`` tells: figures for JSON, a report for the page, a table for the terminal."""
 
 from __future__ import annotations
 
@@ -46,7 +46,10 @@ def figures(plan: Plan, found: Found | None, fitted: Fitted, facts: dict[str, An
 
 
 def _search(plan: Plan, found: Found | None, fitted: Fitted) -> dict[str, Any] | None:
-    """How the rate came about; ``kept`` tells whether no record of any run's check waited longer than it may."""
+    """How the rate came about.
+
+    ``kept`` tells whether no record of any run's check waited longer than it may.
+    """
     if found is None:
         return None
     longest = max(done.checked for done in fitted.rounds.values())
@@ -83,7 +86,10 @@ def report(plan: Plan, fitted: Fitted, told: dict[str, Any]) -> Report:
 
 def show(told: dict[str, Any], console: Console) -> None:
     """A table."""
-    title = f"NEXMark {told['query']}, {told['rate']:,} events a second, {told['bins']:,} bins of {', '.join(told['operators'])}"
+    title = (
+        f"NEXMark {told['query']}, {told['rate']:,} events a second, {told['bins']:,} bins of "
+        f"{', '.join(told['operators'])}"
+    )
     table = Table(title=title, caption=_how(told["search"]))
     for name in ("", "steps", "seconds", "state MB", "moved MB", "p99", "longest", "longest before"):
         table.add_column(name, justify="left" if not name else "right")

@@ -1,7 +1,8 @@
-"""Events as parquet files, for other systems to read the very same ones: ``person/``, ``auction/`` and ``bid/`` below a folder.
+"""Events as parquet files, for other systems to read the very same ones.
 
-Files are named by their events, a fixed number in each, so writing can be gone on with; each appears whole or
-not at all. A folder remembers what its events look like: others are refused.
+They are in ``person/``, ``auction/`` and ``bid/`` below a folder. Files are named by their events, a fixed
+number in each, so writing can be gone on with; each appears whole or not at all. A folder remembers what its
+events look like: others are refused.
 """
 
 from __future__ import annotations

@@ -20,7 +20,10 @@ from sterna.nexmark.streams import Streams
 from sterna.operators.handles import Later, Tables
 from sterna.stream import Stream
 
-OPEN = "seller long, category long, reserve long, dateTime timestamp, expires timestamp, price long, bid timestamp"
+OPEN = (
+    "seller long, category long, reserve long, dateTime timestamp, expires timestamp, "
+    "price long, bid timestamp"
+)
 CLOSED = "id long, seller long, category long, price long, expires timestamp"
 
 

@@ -1,4 +1,7 @@
-"""Rhino's query X: auctions and their bids, joined in sessions of four kinds and in windows of four hours, all at once."""
+"""Rhino's query X: auctions and their bids, joined in sessions and in windows, all at once.
+
+The sessions are of four kinds, the windows of four hours.
+"""
 
 from __future__ import annotations
 

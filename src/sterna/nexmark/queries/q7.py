@@ -17,7 +17,10 @@ KEPT = ("auction", "bidder", "price")
 
 
 def q7(events: Streams) -> Stream:
-    """(window, auction, bidder, price) of all bids that tie for the highest price of a minute, when it has ended."""
+    """(window, auction, bidder, price) of all bids that tie for the highest price of a minute.
+
+    They come when the minute has ended.
+    """
     bids = events.bids.map(tumbling(LENGTH)).map(highest).map(only("window", *KEPT, "dateTime"))
     return bids.key_by("window", time="dateTime").unary(
         best,

@@ -1,7 +1,7 @@
-"""Auctions and their bids in the same session: what happens to an auction is one session until nothing happens for a while. NBQX is made of these.
+"""Auctions and their bids in the same session. NBQX is made of these.
 
-Rows of a session wait in the state until the watermark is a gap past the last of them; then its pairs come
-out and its rows are deleted.
+What happens to an auction is one session until nothing happens for a while. Rows of a session wait in the
+state until the watermark is a gap past the last of them; then its pairs come out and its rows are deleted.
 """
 
 from __future__ import annotations
@@ -22,7 +22,10 @@ PAIRS = "auction long, window timestamp, gap string, seller long, bidder long, p
 
 
 def session_join(auctions: Stream, bids: Stream, gap: str) -> Stream:
-    """(auction, beginning of the session, gap, seller, bidder, price) of every auction (auction, seller, dateTime) and bid (auction, bidder, price, dateTime) in one session."""
+    """(auction, beginning of the session, gap, seller, bidder, price) of all pairs in one session.
+
+    A pair is an auction (auction, seller, dateTime) and a bid (auction, bidder, price, dateTime).
+    """
     return auctions.key_by("auction", time="dateTime").binary(
         bids.key_by("auction", time="dateTime"),
         Sessions(gap, microseconds(gap)),
@@ -72,7 +75,7 @@ class Sessions:
     ) -> tuple[Ints, Ints, npt.NDArray[np.bool_]]:
         """The session of each row, of the auctions and then of the bids.
 
-        When each session began, and whether it has ended.
+        Also when each session began, and whether it has ended.
         """
         which = np.concatenate([ints(side, "_position") for side in (auctions, bids)])
         time = np.concatenate([ints(side, "dateTime") for side in (auctions, bids)])

@@ -24,7 +24,10 @@ COUNTS = "window timestamp, auction long, n long"
 
 
 def counts(events: Streams, length: str, slide: str, *, hottest: bool = False) -> Stream:
-    """(end of the window, auction, bids) for every window and auction, or only for each worker's auctions with most bids."""
+    """(end of the window, auction, bids) for every window and auction.
+
+    With ``hottest`` only for each worker's auctions with most bids.
+    """
     fold = Counting(microseconds(length), microseconds(slide), hottest)
     bids = events.bids.map(only("auction", "dateTime")).key_by("auction", time="dateTime")
     tables = {"panes": sterna.rows("n long", keep=length), "waiting": sterna.value("until long")}
