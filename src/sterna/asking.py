@@ -1,8 +1,8 @@
-"""What can't be is refused when it is asked for: the checks of a wish, in the query's own process or in another.
+"""The checks of a wish: what can't be is refused when it is asked for.
 
-Pure, as of a manifest. In: the wish, the manifest, what waits in the control stream, and whom to ask for
-statistics. Out: the wish, with bins numbered as they are now, or ``UpdateRefused`` with a reason. What
-changes between this and the freeze, the freeze refuses.
+They run in the query's own process or in another. Pure, as of a manifest. In: the wish, the manifest, what
+waits in the control stream, and whom to ask for statistics. Out: the wish, with bins numbered as they are
+now, or ``UpdateRefused`` with a reason. What changes between this and the freeze, the freeze refuses.
 """
 
 from __future__ import annotations
@@ -139,7 +139,8 @@ def check_control(
         if status == "refused":
             raise UpdateRefused(f"migration {name} never began (refused): there is nothing to roll back")
         raise UpdateRefused(
-            f"migration {name} is over ({status}): it never began, or ended more than {SETTLING} epochs ago; ask for a migration to where the bins should be"
+            f"migration {name} is over ({status}): it never began, or ended more than {SETTLING} epochs ago; "
+            "ask for a migration to where the bins should be"
         )
     if migration is not None and entry.action == "rollback":
         check_rollback(last.migrations, migration)

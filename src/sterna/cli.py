@@ -32,7 +32,10 @@ from sterna.terminal import (
 
 
 class TwoWords(TyperGroup):
-    """Commands whose name may have two words, the first of which may be a command by itself: ``sterna plan``, ``sterna plan precompute``."""
+    """Commands whose name may have two words: ``sterna plan``, ``sterna plan precompute``.
+
+    The first word may be a command by itself.
+    """
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """The command that the arguments begin with, and the others."""
@@ -90,7 +93,7 @@ def demo(
         ),
     ] = None,
 ) -> None:
-    """Move a quarter of the state of a running stream in every way, then rescale Spark's own query, and compare.
+    """Move a quarter of a running stream's state in every way, then rescale Spark's own query, and compare.
 
     Takes some three minutes on two cores, and leaves nothing behind but the page. Fails if a single key is
     counted wrong.

@@ -1,7 +1,8 @@
-"""The commands that look at and steer a running query from another process: plan, apply, status, history, cancel, pause, resume, rollback.
+"""The commands that look at and steer a running query from another process.
 
-Results go to standard output: a table, or one JSON document with ``--format json``. What can't be done is one
-sentence on standard error and exit code 1.
+They are plan, apply, status, history, cancel, pause, resume and rollback. Results go to standard output: a
+table, or one JSON document with ``--format json``. What can't be done is one sentence on standard error and
+exit code 1.
 """
 
 from __future__ import annotations
@@ -249,7 +250,8 @@ def status(checkpoint: Checkpoint, *, output: Output = Format.table) -> None:
     for one in found["migrations"]:
         console.print(
             escape(
-                f"migration {one['name']}: {one['status']}, {strategies.describe(one['strategy'])}, {one['bins']:,} bins moved, {one['bins_left']:,} left"
+                f"migration {one['name']}: {one['status']}, {strategies.describe(one['strategy'])}, "
+                f"{one['bins']:,} bins moved, {one['bins_left']:,} left"
                 f"{'; ' + one['reason'] if one['reason'] else ''}"
             )
         )
@@ -260,7 +262,10 @@ def status(checkpoint: Checkpoint, *, output: Output = Format.table) -> None:
 
 
 def history(checkpoint: Checkpoint, *, output: Output = Format.table) -> None:
-    """All migrations of a query: why, how, how much, how long, and what epochs took before, during and after."""
+    """All migrations of a query: why, how, how much, how long, and what epochs took.
+
+    These are the epochs before, during and after each migration.
+    """
     found = Remote(checkpoint).history()
     if output is Format.json:
         typer.echo(json.dumps(found, indent=2))
@@ -275,7 +280,10 @@ def history(checkpoint: Checkpoint, *, output: Output = Format.table) -> None:
 def _told(one: dict[str, Any]) -> list[str]:
     """A migration in a few lines."""
     began = datetime.fromtimestamp(one["started"], timezone.utc).strftime("%Y-%m-%d %H:%M:%SZ")
-    head = f"[bold]{escape(one['name'])}[/bold]  {began}, epoch {one['started_epoch']}  [bold]{one['status']}[/bold]"
+    head = (
+        f"[bold]{escape(one['name'])}[/bold]  {began}, epoch {one['started_epoch']}  "
+        f"[bold]{one['status']}[/bold]"
+    )
     if one["reason"]:
         head += f": {escape(one['reason'])}"
     if "latency" not in one:

@@ -205,7 +205,10 @@ def event_time(moment: datetime | str) -> EventTime:
 
 
 def parse_when(at: int | str | datetime | EventTime | None) -> When:
-    """The ``when`` of an entry from what users write: nothing, an epoch, a wall-clock time, or ``event_time(...)``."""
+    """The ``when`` of an entry from what users write.
+
+    That is nothing, an epoch, a wall-clock time, or ``event_time(...)``.
+    """
     if at is None:
         return {}
     if isinstance(at, EventTime):
@@ -229,7 +232,8 @@ def _instant(moment: datetime | str) -> float:
         raise InvalidInput(f"at={moment!r} is neither an epoch nor a time")
     if moment.tzinfo is None:
         raise InvalidInput(
-            f"{moment.isoformat()} has no time zone, so it can be several moments: write {moment.isoformat()}Z, or give the datetime a tzinfo"
+            f"{moment.isoformat()} has no time zone, so it can be several moments: write "
+            f"{moment.isoformat()}Z, or give the datetime a tzinfo"
         )
     return moment.timestamp()
 
@@ -269,9 +273,10 @@ class ControlStream:
     def read(
         self, names: Iterable[str], now: float | None = None
     ) -> tuple[list[Entry], list[tuple[str, str]], list[str]]:
-        """These entries, (name, reason) for each that is damaged or malformed, and the names of those that may still be being written.
+        """These entries, those that are damaged, and those that may still be being written.
 
-        Where a file appears before all of it is there, it looks damaged at first: it gets some seconds.
+        The second are (name, reason) for each entry that is damaged or malformed, the third are names. Where
+        a file appears before all of it is there, it looks damaged at first: it gets some seconds.
         """
         entries, bad, unfinished = [], [], []
         for name in names:

@@ -75,7 +75,10 @@ class Dataflow:
         return list(dict.fromkeys(name for _, edge in self.readers(source) for name in edge.columns))
 
     def wire_name(self, source: int, column: str) -> str:
-        """What a source's column is called between Spark and the router: PySpark can't pass names with dots."""
+        """What a source's column is called between Spark and the router.
+
+        PySpark can't pass names with dots.
+        """
         return f"s{source}_{self.needed(source).index(column)}"
 
     def depth(self, operator: int) -> int:
@@ -93,7 +96,10 @@ class Dataflow:
         return edge.operator
 
     def phase(self, operator: int) -> int:
-        """Which of the epoch's Spark jobs an operator runs in: a new one after each DataFrame function on the way to it."""
+        """Which of the epoch's Spark jobs an operator runs in.
+
+        There is a new one after each DataFrame function on the way to it.
+        """
         phases = [0]
         for edge in self.operators[operator].edges:
             origin = self.origin(edge)

@@ -1,4 +1,7 @@
-"""Durations as people write them: seconds as a number, or ``"10 seconds"``, ``"5 minutes"``, as Spark takes them."""
+"""Durations as people write them: seconds as a number, or text.
+
+Text is ``"10 seconds"``, ``"5 minutes"`` and so on, as Spark takes them.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +41,8 @@ def seconds(duration: str | float) -> float:
         unit = unit if unit in UNITS else unit + "s"
         if match is None or unit not in UNITS:
             raise InvalidInput(
-                f"{duration!r} is not a duration; write it as '200 ms', '10 seconds' or '5 minutes', or as a number (not text) of seconds"
+                f"{duration!r} is not a duration; write it as '200 ms', '10 seconds' or '5 minutes', or as a "
+                "number (not text) of seconds"
             )
         value = float(match.group(1)) * UNITS[unit]
     if not 0 <= value < math.inf:

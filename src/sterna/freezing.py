@@ -74,7 +74,10 @@ def freeze_entries(
     migrations: Iterable[Migration] = (),
     knowledge: Knowledge | None = None,
 ) -> Frozen:
-    """Applies what is due at ``epoch``, keeps what is not, refuses what can't be, and takes migrations a step further."""
+    """Applies what is due at ``epoch``, and takes migrations a step further.
+
+    What is not due is kept, and what can't be is refused.
+    """
     freeze = _Freeze(epoch, dict(configurations), list(migrations), now, knowledge or Knowledge())
     waiting: dict[str, Entry] = {}
     applied: list[Entry] = []
@@ -102,7 +105,10 @@ def freeze_entries(
 
 
 def in_order(entries: Iterable[Entry]) -> list[Entry]:
-    """By name, but what is to be done with a migration comes after it, even if the clock of whoever asks for it is behind."""
+    """By name, but what is to be done with a migration comes after it.
+
+    That holds even if the clock of whoever asks for it is behind.
+    """
     ordered = sorted(entries, key=lambda entry: entry.name)
     place = {entry.name: float(at) for at, entry in enumerate(ordered)}
     return sorted(

@@ -33,11 +33,19 @@ class MigrationHandle:
 
     @property
     def status(self) -> str:
-        """``waiting``, ``running``, ``paused``, ``done``, ``cancelled``, ``rolled back``, ``failed``, ``merged`` or ``refused``."""
+        """What has become of it so far.
+
+        One of ``waiting``, ``running``, ``paused``, ``done``, ``cancelled``, ``rolled back``, ``failed``,
+        ``merged`` and ``refused``.
+        """
         return str(self.progress()["status"])
 
     def progress(self) -> dict[str, Any]:
-        """How far it is: status, bins and bytes moved, bins left, when it may end (seconds since 1970), latencies before, during and after."""
+        """How far it is.
+
+        That is its status, bins and bytes moved, bins left, when it may end (seconds since 1970), and
+        latencies before, during and after.
+        """
         with self._coordinator.lock:
             last = self._coordinator.last
             fresh = set(self._coordinator.control.names()) - set(last.consumed)

@@ -106,10 +106,11 @@ def bins_of(hashes: Hashes, bits: int) -> npt.NDArray[np.int64]:
 
 
 def stable_order(numbers: Hashes) -> npt.NDArray[np.int64]:
-    """The same as ``np.argsort(numbers, kind="stable")``, three times quicker for numbers that spread over all 64 bits.
+    """The same as ``np.argsort(numbers, kind="stable")``, but quicker.
 
-    NumPy sorts 16-bit numbers by counting: two such sorts settle the upper half of the bits. The few numbers
-    that differ in the lower half alone are put right by a sort of what is nearly in order.
+    It is three times quicker for numbers that spread over all 64 bits. NumPy sorts 16-bit numbers by
+    counting: two such sorts settle the upper half of the bits. The few numbers that differ in the lower half
+    alone are put right by a sort of what is nearly in order.
     """
     if len(numbers) < COUNTED_SORT:
         return np.argsort(numbers, kind="stable")

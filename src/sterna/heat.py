@@ -39,7 +39,11 @@ def count_cells(hashes: Hashes, bits: int) -> npt.NDArray[np.int64]:
 
 
 def encode_heat(counts: npt.NDArray[np.int64]) -> str:
-    """Counts as a short text: how many cells, which of them had rows, and the logarithm of these, to a ninth, compressed."""
+    """Counts as a short text.
+
+    It holds how many cells there are, which of them had rows, and the logarithm of these, to a ninth,
+    compressed.
+    """
     there = counts > 0
     levels = np.minimum(np.round(np.log2(counts[there] + 1.0) * STEPS_AN_OCTAVE), 255).astype(np.uint8)
     # Neighbours are alike or chance: looking for longer repetitions takes time and room.
@@ -113,7 +117,10 @@ def spread(cells: Floats, bins: int) -> Floats:
 
 
 def parted(cells: Floats, bins: int, keys: Keys) -> Floats:
-    """As ``spread``, but heavy keys weigh on the bins that they fall into, where there are more bins than cells."""
+    """As ``spread``, but heavy keys weigh on the bins that they fall into.
+
+    That is so where there are more bins than cells.
+    """
     if bins <= len(cells):
         return spread(cells, bins)
     return laid_out(cells[np.newaxis], np.zeros(bins, np.int32), keys)

@@ -1,8 +1,9 @@
-"""What happened to a query's configuration, and when: a file for each epoch in which something did, under ``history/``.
+"""What happened to a query's configuration, and when.
 
-The latest ``KEEP`` of these are kept, and as many of those that tell only of a step, and of those that tell
-what a controller said after an epoch: a query that runs for years must not fill its checkpoint with its past,
-and a migration of many steps must not drive out the others.
+There is a file for each epoch in which something did, under ``history/``. The latest ``KEEP`` of these are
+kept, and as many of those that tell only of a step, and of those that tell what a controller said after an
+epoch: a query that runs for years must not fill its checkpoint with its past, and a migration of many steps
+must not drive out the others.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""The heaviest keys of an operator: their hashes and the rows that reach them in an epoch, in little room and with a bound on the error.
+"""The heaviest keys of an operator: their hashes and the rows that reach them in an epoch.
 
-A worker names, in its receipt, the few keys of the epoch that have most of its rows. The driver puts the
-receipts of an epoch together (a key is at one worker), adds epochs up, and forgets old ones bit by bit. What
-finds no room is taken off all others, after Misra and Gries. So at every time a key has at least the rows
-that are told here, and at most those plus the error, and a key that is not named has at most the error. That
-is never more than a 17th of what the fullest worker gets (or one row) and a 65th of what all get, together.
-Pure.
+They take little room, and the error has a bound. A worker names, in its receipt, the few keys of the epoch
+that have most of its rows. The driver puts the receipts of an epoch together (a key is at one worker), adds
+epochs up, and forgets old ones bit by bit. What finds no room is taken off all others, after Misra and Gries.
+So at every time a key has at least the rows that are told here, and at most those plus the error, and a key
+that is not named has at most the error. That is never more than a 17th of what the fullest worker gets (or
+one row) and a 65th of what all get, together. Pure.
 """
 
 from __future__ import annotations
@@ -125,9 +125,9 @@ def _group(hashes: Hashes, shift: int) -> Ints:
 
 
 def _sieved(hashes: Hashes, shift: int, least: int) -> tuple[Hashes, int]:
-    """The hashes in groups with at least so many, by some of their bits.
+    """The hashes in groups with at least so many, and how many are in the largest of the other groups.
 
-    And how many are in the largest of the other groups.
+    Groups are by some of their bits.
     """
     group = _group(hashes, shift)
     sizes = np.bincount(group, minlength=1 << _SIEVE)

@@ -1,4 +1,8 @@
-"""About as much for every worker, with few bins moved: what ``rescale`` and ``balance`` ask for where no planner is named. Pure, and quick for a million bins."""
+"""About as much for every worker, with few bins moved.
+
+That is what ``rescale`` and ``balance`` ask for where no planner is named. Pure, and quick for a million
+bins.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +38,10 @@ def rescaled(current: Configuration, workers: int) -> Configuration:
 
 
 def balanced(current: Configuration, statistics: Statistics) -> Configuration:
-    """From the worker with most to the one with least, the largest bin that does not turn the two around, until all have their share."""
+    """Moves bins from the worker with most to the one with least, until all have their share.
+
+    Each time it is the largest bin that does not turn the two around.
+    """
     load = statistics.at(current.bins).load()
     totals = np.bincount(current.owners, load, current.workers)
     limit = totals.sum() / current.workers * (1 + TOLERANCE)

@@ -76,7 +76,10 @@ class Lifetime:
         self.streaming_query: Any = None
 
     def begin_with(self, initial: dict[str, Any], asking: Asking) -> None:
-        """Loads the initial state, if the checkpoint is new, and starts Spark's query and the threads beside it."""
+        """Starts Spark's query and the threads beside it.
+
+        Before that it loads the initial state, if the checkpoint is new.
+        """
         coordinator = self._coordinator
         self._asking = asking
         number = coordinator.incarnation.number
@@ -152,7 +155,10 @@ class Lifetime:
         self._ticker.nudge()
 
     def _idle(self) -> bool:
-        """Whether Spark has looked for data since the last epoch and found none, or does not look for a while."""
+        """Whether Spark has looked for data since the last epoch and found none.
+
+        It also counts if Spark does not look for a while.
+        """
         if self._running.locked() or self.streaming_query is None:
             return False
         if time.monotonic() - self._epoch_ended > IDLE_SECONDS:
@@ -204,7 +210,10 @@ class Lifetime:
             self._progressed.notify_all()
 
     def stop(self, timeout: float = 60.0) -> None:
-        """Stops the query: the epoch that is running ends first, unless it takes longer than ``timeout`` seconds."""
+        """Stops the query.
+
+        The epoch that is running ends first, unless it takes longer than ``timeout`` seconds.
+        """
         self._stopping = True
         if self._running.acquire(timeout=timeout):
             self._running.release()

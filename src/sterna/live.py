@@ -131,7 +131,10 @@ class View:
 
 
 class Sparkline:
-    """A line of blocks, as wide as there is room: the largest of what falls into each column, on a logarithmic scale."""
+    """A line of blocks, as wide as there is room.
+
+    Each shows the largest of what falls into its column, on a logarithmic scale.
+    """
 
     def __init__(self, values: list[float]) -> None:
         self.values = [known(value) for value in values]

@@ -1,10 +1,10 @@
-"""Schedules in which every sender and every receiver has one thing to do at a time: edge colouring of a bipartite multigraph.
+"""Schedules in which every sender and every receiver has one thing to do at a time.
 
-In: how many edges there are between each pair (sender, receiver). Out: matchings, one after the other, that
-use up all edges, in as many as the largest degree: no schedule has fewer (König). Edges are padded until
-every node has that degree, a regular bipartite graph has a perfect matching, and taking it away leaves a
-regular one. A matching is used again as long as all of its pairs have edges left, so few of them have to be
-found.
+They are edge colourings of a bipartite multigraph. In: how many edges there are between each pair (sender,
+receiver). Out: matchings, one after the other, that use up all edges, in as many as the largest degree: no
+schedule has fewer (König). Edges are padded until every node has that degree, a regular bipartite graph has a
+perfect matching, and taking it away leaves a regular one. A matching is used again as long as all of its
+pairs have edges left, so few of them have to be found.
 """
 
 from __future__ import annotations
@@ -69,7 +69,10 @@ def _padding(real: Matrix) -> Matrix:
 
 
 def _perfect(edges: Matrix) -> npt.NDArray[np.int64]:
-    """The partner of each row in a perfect matching of a regular bipartite multigraph: by augmenting paths."""
+    """The partner of each row in a perfect matching of a regular bipartite multigraph.
+
+    It is found by augmenting paths.
+    """
     size = len(edges)
     choices = [
         np.flatnonzero(row)[np.argsort(-row[np.flatnonzero(row)], kind="stable")].tolist() for row in edges

@@ -1,9 +1,9 @@
-"""Migrations under way: what is kept of each with every manifest, and how a freeze takes them one step further.
+"""Migrations under way: what is kept of each, and how a freeze takes them one step further.
 
-A migration begins when its control entry is due and ends when all its operators are at their target, or it is
-cancelled, or its strategy fails to get it there. It is part of the manifest, so a restarted query goes on
-with it. ``advance`` is pure but for ``draw``, which asks the strategy for the next step; the decision that it
-leads to is made durable before anything moves.
+What is kept is kept with every manifest. A migration begins when its control entry is due and ends when all
+its operators are at their target, or it is cancelled, or its strategy fails to get it there. It is part of
+the manifest, so a restarted query goes on with it. ``advance`` is pure but for ``draw``, which asks the
+strategy for the next step; the decision that it leads to is made durable before anything moves.
 
 An operator is in at most one migration at a time. Operators are taken one after the other, but
 ``all_at_once`` takes all of them in one step. For some epochs after its end a migration stays in the
@@ -205,7 +205,10 @@ def conflicting(migrations: Iterable[Migration], operators: Iterable[str]) -> li
 
 def under_way(busy: Sequence[Migration]) -> str:
     """Why another one has to wait."""
-    return f"migration {busy[0].name} is under way: cancel it or wait for it, or have this one queued or merged (if_busy)"
+    return (
+        f"migration {busy[0].name} is under way: cancel it or wait for it, "
+        "or have this one queued or merged (if_busy)"
+    )
 
 
 def check_rollback(migrations: Sequence[Migration], migration: Migration) -> None:
@@ -283,7 +286,8 @@ def _stepped(current: Configuration, target: Configuration, step: Step | None) -
     after = wish.resolve(Configuration(current.bits, workers, current.owners))
     if np.count_nonzero(after.owners != target.owners) >= np.count_nonzero(current.owners != target.owners):
         raise UpdateRefused(
-            f"the strategy makes no progress: it moved {len(step)} bins, and none of them is where the target wants it"
+            f"the strategy makes no progress: it moved {len(step)} bins, and none of them is where the "
+            "target wants it"
         )
     return target if np.array_equal(after.owners, target.owners) else after
 

@@ -78,10 +78,11 @@ class Query(Lifetime):
     def drain(
         self, executor: str, strategy: Strategy | None = None, *, cause: str = "user"
     ) -> list[MigrationHandle]:
-        """Empties an executor that is to go: moves the bins of the workers that sit there to the others, and then has no slot there any more.
+        """Empties an executor that is to go.
 
-        Spark removes executors, Sterna does not; ``executors()`` tells when this one can go. A restarted
-        query begins with slots on all executors.
+        The bins of the workers that sit there move to the others, and then the query has no slot there any
+        more. Spark removes executors, Sterna does not; ``executors()`` tells when this one can go. A
+        restarted query begins with slots on all executors.
 
         Args:
             executor: its name, as ``executors()`` tells it, or a host, for all executors there.
@@ -108,7 +109,11 @@ class Query(Lifetime):
         return handles
 
     def executors(self) -> dict[str, dict[str, int | bool]]:
-        """The executors that have slots: how many, how many workers ran there in the last epoch, whether they are being drained or are drained; none if there is but one executor."""
+        """The executors that have slots; none if there is but one executor.
+
+        For each it tells how many slots, how many workers ran there in the last epoch, and whether it is
+        being drained or is drained.
+        """
         return self._placer.executors()
 
     def migration(self, name: str) -> MigrationHandle:
@@ -164,7 +169,10 @@ class Query(Lifetime):
         }
 
     def statistics(self, operator: str | None = None) -> Statistics:
-        """What is known of an operator's bins, as of the last committed epoch: about how many bytes each has, and how many rows reach it; and what the last epochs took."""
+        """What is known of an operator's bins, as of the last committed epoch.
+
+        That is about how many bytes each has, and how many rows reach it; and what the last epochs took.
+        """
         return self._coordinator.statistics(self._operator(operator))
 
     def history(self) -> list[dict[str, Any]]:

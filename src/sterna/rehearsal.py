@@ -1,8 +1,9 @@
-"""What a migration would do, without doing it: the steps of a strategy, drawn one after the other as if each went well.
+"""What a migration would do, without doing it.
 
-Used to refuse a strategy that gets nowhere before anything moves, and by ``sterna plan`` to tell how many
-steps, bytes and epochs it takes and how long the longest epoch may be. A strategy that learns is told what
-its steps would cost at the price of the last moves.
+The steps of a strategy are drawn one after the other as if each went well. Used to refuse a strategy that
+gets nowhere before anything moves, and by ``sterna plan`` to tell how many steps, bytes and epochs it takes
+and how long the longest epoch may be. A strategy that learns is told what its steps would cost at the price
+of the last moves.
 """
 
 from __future__ import annotations
@@ -129,7 +130,8 @@ def _check_step(step: strategies.Step, bins: int, workers: int) -> None:
             )
         if not 0 <= worker < workers:
             raise UpdateRefused(
-                f"the strategy moves bin {bin_} to worker {worker}, which does not exist: there are {workers} workers, numbered from 0"
+                f"the strategy moves bin {bin_} to worker {worker}, which does not exist: there are "
+                f"{workers} workers, numbered from 0"
             )
 
 

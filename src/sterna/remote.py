@@ -45,7 +45,8 @@ class Remote:
             raise CheckpointError(f"{self.store.name('')} is not the checkpoint of a Sterna query") from None
         if document.get("format") != FORMAT:
             raise CheckpointError(
-                f"{self.store.name('')} is in format {document.get('format')}, and this version of Sterna reads format {FORMAT}"
+                f"{self.store.name('')} is in format {document.get('format')}, and this version of Sterna "
+                f"reads format {FORMAT}"
             )
         self.query = str(document["query"])
         self.control = ControlStream(self.store)
@@ -114,7 +115,7 @@ class Remote:
     def history(self) -> list[dict[str, Any]]:
         """All migrations, what was refused, and what controllers said of which no migration came.
 
-        The oldest first.
+        The oldest come first.
         """
         try:
             return sorted([*self._history.told(self.last()), *self._said()], key=lambda one: one["started"])
@@ -142,7 +143,8 @@ class Remote:
         last = self.last()
         if not built_in(strategy):
             raise UpdateRefused(
-                f"{strategy.get('name')!r} is none of Sterna's strategies; one of your own is known to the query alone, so its steps can't be told here"
+                f"{strategy.get('name')!r} is none of Sterna's strategies; one of your own is known to the "
+                "query alone, so its steps can't be told here"
             )
         out = {}
         for name in asking.operators(operator, last):
@@ -178,7 +180,8 @@ class Remote:
         ahead = last.facts.get("time", 0.0) - time.time()
         if ahead > CLOCKS_APART and "wall" in entry.when:
             raise UpdateRefused(
-                f"clocks disagree: the query's is {ahead:.0f} s ahead of this machine's, so a time of day can't be trusted"
+                f"clocks disagree: the query's is {ahead:.0f} s ahead of this machine's, so a time of day "
+                "can't be trusted"
             )
         self.control.append(entry)
         return entry.name

@@ -1,7 +1,7 @@
-"""A distribution of durations in a few numbers: counts in logarithmic buckets, small enough to be kept with every manifest.
+"""A distribution of durations in a few numbers: counts in logarithmic buckets.
 
-A bucket is 2 % wide. ``percentile`` gives the upper edge of a bucket, so it is never too good by more than
-that.
+It is small enough to be kept with every manifest. A bucket is 2 % wide. ``percentile`` gives the upper edge
+of a bucket, so it is never too good by more than that.
 """
 
 from __future__ import annotations

@@ -88,7 +88,10 @@ class Statistics:
         return cls(np.zeros(bins), np.zeros(bins))
 
     def load(self) -> Floats:
-        """How much work each bin is: by the rows that it gets, or its bytes, or all alike, whatever is known."""
+        """How much work each bin is.
+
+        It goes by the rows that bins get, or their bytes, or all are alike, whatever is known.
+        """
         known = (one for one in (self.rows, self.bytes) if one.sum() > 0)
         return next(known, np.ones(len(self.bytes)))
 

@@ -272,7 +272,10 @@ def paced(
     order: str = "as_given",
     gap: int = 0,
 ) -> Paced:
-    """As many bytes an epoch as keep it within a latency (seconds, or text such as ``"200 ms"``), or a fixed number of bytes."""
+    """As many bytes an epoch as keep it within a latency, or a fixed number of bytes.
+
+    The latency is in seconds, or text such as ``"200 ms"``.
+    """
     if latency is not None:
         latency = seconds(latency) * 1e3
     return Paced(order, gap, latency, bytes_per_epoch)
@@ -333,7 +336,8 @@ def to_json(strategy: Strategy) -> dict[str, Any]:
         if strategy is factory:
             raise InvalidInput(f"sterna.{name} is not called: write sterna.{name}(…)")
     raise InvalidInput(
-        f"{strategy!r} has no name: decorate it with @sterna.strategies.register('name'), so that a restarted query finds it again"
+        f"{strategy!r} has no name: decorate it with @sterna.strategies.register('name'), so that a "
+        "restarted query finds it again"
     )
 
 

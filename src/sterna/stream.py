@@ -40,8 +40,9 @@ def read(df: DataFrame) -> Stream:
     """Wraps a streaming DataFrame."""
     if type(df).__module__.startswith("pyspark.sql.connect"):
         raise InvalidInput(
-            "this DataFrame comes from a Spark Connect session, which Sterna does not support: it runs tasks next to the state and needs a "
-            "classic session (SparkSession.builder.master(...) or spark-submit without --remote)"
+            "this DataFrame comes from a Spark Connect session, which Sterna does not support: it runs tasks "
+            "next to the state and needs a classic session (SparkSession.builder.master(...) or spark-submit "
+            "without --remote)"
         )
     if not getattr(df, "isStreaming", False):
         raise InvalidInput(
@@ -51,17 +52,19 @@ def read(df: DataFrame) -> Stream:
 
 
 def unpack(df: DataFrame, column: str, schema: Any) -> Stream:
-    """Wraps a streaming DataFrame one of whose columns holds serialised record batches (``pa.RecordBatch.serialize``): the rows in these are the stream's.
+    """Wraps a streaming DataFrame one of whose columns holds serialised record batches.
 
-    Spark passes rows on one by one; bytes it passes on as they are, and the router reads them in place.
-    Streams that are unpacked from several columns of one DataFrame share its reading.
+    The batches are made by ``pa.RecordBatch.serialize``, and the rows in them are the stream's. Spark passes
+    rows on one by one; bytes it passes on as they are, and the router reads them in place. Streams that are
+    unpacked from several columns of one DataFrame share its reading.
     """
     whole = read(df)
     if column not in whole.schema.names:
         raise InvalidInput(f"there is no column {column!r}; there are {whole.schema.names}")
     if not pa.types.is_binary(whole.schema.field(column).type):
         raise InvalidInput(
-            f"column {column!r} is of type {whole.schema.field(column).type}: only binary columns hold record batches"
+            f"column {column!r} is of type {whole.schema.field(column).type}: only binary columns hold "
+            "record batches"
         )
     rows = arrow_schema(schema, df.sparkSession)
     recipe = Recipe((column,), rows, rows, packed=True)
@@ -92,7 +95,8 @@ class Stream:
         if isinstance(self.origin, Source):
             if self.origin.recipe is not None:
                 raise InvalidInput(
-                    "transform works on a DataFrame, and this stream's rows are made in the router: use map, or transform before unpack and map"
+                    "transform works on a DataFrame, and this stream's rows are made in the router: use map, "
+                    "or transform before unpack and map"
                 )
             return read(function(self.origin.frame))
         # Tried on no rows, to know what comes out.
@@ -111,15 +115,17 @@ class Stream:
         return self.map(kept)
 
     def map(self, function: Callable[[pa.Table], pa.Table]) -> Stream:
-        """Applies a stateless function of a ``pa.Table`` to parts of the stream in the router, before rows are hashed and sent: to filter, to add columns, to combine.
+        """Applies a stateless function of a ``pa.Table`` to parts of the stream in the router.
 
-        How rows are cut into parts must not matter: a function that combines them does so as far as it gets.
-        It is tried on no rows, to know what comes out. Where the column of event time is there before the
-        function, late rows are taken out before it. Only for the rows of sources.
+        That happens before rows are hashed and sent: to filter, to add columns, to combine. How rows are cut
+        into parts must not matter: a function that combines them does so as far as it gets. It is tried on no
+        rows, to know what comes out. Where the column of event time is there before the function, late rows
+        are taken out before it. Only for the rows of sources.
         """
         if not isinstance(self.origin, Source):
             raise InvalidInput(
-                "map and where are for the rows of a source; an operator's own function can do such things to its outputs, or use transform"
+                "map and where are for the rows of a source; an operator's own function can do such things "
+                "to its outputs, or use transform"
             )
         recipe = self.origin.recipe or Recipe(tuple(self.schema.names), self.schema, self.schema)
         mapped = recipe.then(function)
@@ -143,12 +149,13 @@ class Stream:
         for column in columns:
             if not key_type_ok(self.schema.field(column).type):
                 raise InvalidInput(
-                    f"column {column!r} of type {self.schema.field(column).type} can't be a key; use columns of plain types"
+                    f"column {column!r} of type {self.schema.field(column).type} can't be a key; use columns "
+                    "of plain types"
                 )
         if time is not None and not _is_time(self.schema.field(time).type):
             raise InvalidInput(
-                f"column {time!r} of type {self.schema.field(time).type} can't be event time; use a timestamp, a date, or a long in "
-                f"microseconds"
+                f"column {time!r} of type {self.schema.field(time).type} can't be event time; use a "
+                "timestamp, a date, or a long in microseconds"
             )
         if len(set(columns)) < len(columns):
             raise InvalidInput(f"key_by names a column twice: {list(columns)}")
@@ -163,7 +170,7 @@ class Stream:
         return Stream(replace(self.origin, name=name), self.schema)
 
     def dataflow(self) -> tuple[Dataflow, list[Any], Functions]:
-        """The graph that ends in this stream, its source DataFrames, and the DataFrame functions inside it."""
+        """The graph that ends in this stream, its source DataFrames, and its DataFrame functions."""
         return build(self)
 
     def start(self, **options: Any) -> Query:
@@ -185,7 +192,10 @@ class KeyedStream:
         return self.stream.schema
 
     def aggregate(self, **named: Function) -> Stream:
-        """Built-in aggregates, one output row for each key that changed in an epoch: ``aggregate(n=sterna.count())``."""
+        """Built-in aggregates: ``aggregate(n=sterna.count())``.
+
+        There is one output row for each key that changed in an epoch.
+        """
         for name, function in named.items():
             if not callable(getattr(type(function), "partial", None)):
                 raise InvalidInput(
@@ -259,7 +269,9 @@ class KeyedStream:
     def join(
         self, other: KeyedStream, left: Columns, right: Columns, keep: str | float | None = None
     ) -> Stream:
-        """All pairs of rows of the two streams with equal keys, each put out once, in the epoch in which its second row comes; as in SQL, nulls match nothing.
+        """All pairs of rows of the two streams with equal keys.
+
+        Each is put out once, in the epoch in which its second row comes. As in SQL, nulls match nothing.
 
         Args:
             other: the other stream, with keys of the same types.
@@ -287,8 +299,8 @@ class KeyedStream:
         for other in others:
             if other.schema != self.schema or other.keys != self.keys:
                 raise InvalidInput(
-                    f"union needs streams with the same columns and keys: {self.schema.names} by {list(self.keys)} and "
-                    f"{other.schema.names} by {list(other.keys)} differ"
+                    f"union needs streams with the same columns and keys: {self.schema.names} by "
+                    f"{list(self.keys)} and {other.schema.names} by {list(other.keys)} differ"
                 )
             if other.time != self.time:
                 raise InvalidInput(

@@ -83,7 +83,8 @@ class Target:
         if stays.any():
             bin_ = int(np.argmax(stays))
             raise UpdateRefused(
-                f"bin {bin_} is at worker {current.owners[bin_]}, and there will be {workers} workers: name a worker for it"
+                f"bin {bin_} is at worker {current.owners[bin_]}, and there will be {workers} workers: name "
+                "a worker for it"
             )
 
     def numbered(self, bits: int) -> Target:
@@ -161,9 +162,10 @@ def bins(count: int) -> Target:
 
 
 def balance(planner: str | None = None, tau: float | str | None = None) -> Target:
-    """About as much work for every worker: by the rows that bins get, or their bytes, or their number, whatever is known; few bins move.
+    """About as much work for every worker, with few bins moved.
 
-    With a planner, the least state moves, as for ``rescale``.
+    Work goes by the rows that bins get, or their bytes, or their number, whatever is known. With a planner,
+    the least state moves, as for ``rescale``.
     """
     planner, tau = check_planner(planner, tau)
     return Target("balance", planner=planner, tau=tau)
@@ -202,7 +204,10 @@ Wish = Target | Mapping[int, int] | Iterable[tuple[int, int]] | Assigned
 
 
 def as_target(wish: Wish) -> Target:
-    """A target; or a map or set of (bin, worker), or a plan for all bins, taken as one: with as many workers as the plan's highest number needs."""
+    """A target; or a map or set of (bin, worker), or a plan for all bins, taken as one.
+
+    A plan is taken with as many workers as its highest number needs.
+    """
     if isinstance(wish, Target):
         return wish
     planned_workers = getattr(wish, "assignment", None)

@@ -1,4 +1,4 @@
-"""What the commands share: options, a teller of progress, how results are printed, and what a failure becomes."""
+"""What the commands share: options, a teller of progress, the printing of results, what a failure becomes."""
 
 from __future__ import annotations
 

@@ -19,7 +19,10 @@ END_OF_TIME = (1 << 62) - 1
 
 @dataclass(frozen=True)
 class Progress:
-    """What is known of one timed edge: the greatest event time (microseconds) and when it last had rows (epoch seconds)."""
+    """What is known of one timed edge.
+
+    That is the greatest event time (microseconds) and when it last had rows (epoch seconds).
+    """
 
     newest: int | None
     seen: float
