@@ -1,4 +1,4 @@
-"""Accumulators made by Spark's own functions are those made here, and results have the types that Spark gives."""
+"""Accumulators made by Spark's own functions are those made here, and results have Spark's types."""
 
 from __future__ import annotations
 

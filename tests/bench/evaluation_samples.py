@@ -141,7 +141,10 @@ def headline(*, spike=5000.0, gentle=1100.0, timelines=False, offline=True):
 
 
 def sweep(name, sizes, latency):
-    """A sweep over sizes, (keys, bins) each; ``latency(strategy, index)`` gives the longest latency during."""
+    """A sweep over sizes, (keys, bins) each.
+
+    ``latency(strategy, index)`` gives the longest latency during.
+    """
     results = [
         line(strategy, latency(strategy, i), 2.0 * steps, steps, keys=keys, bins=bins)
         for i, (keys, bins) in enumerate(sizes)

@@ -113,7 +113,10 @@ def _restart(random):
         "gc": _collections(random, length),
         "memory": _memory(random, length),
         "moved": [],
-        "note": "Spark's own way with RocksDB state: the query is stopped, its checkpoint is repartitioned offline, and the query is started again.",
+        "note": (
+            "Spark's own way with RocksDB state: the query is stopped, its checkpoint is repartitioned "
+            "offline, and the query is started again."
+        ),
     }
 
 

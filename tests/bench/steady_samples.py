@@ -1,4 +1,7 @@
-"""Made-up files of figures of epochs without migrations, and of the comparison with peers, laid out as the benchmarks write them."""
+"""Made-up files of figures of epochs without migrations, and of the comparison with peers.
+
+They are laid out as the benchmarks write them.
+"""
 
 from __future__ import annotations
 

@@ -110,8 +110,8 @@ def test_a_rate_that_was_given_promises_nothing(section):
 def test_a_query_says_what_moved_and_with_how_many_bins(section):
     text = section(queries.section, **{"nexmark-q4": samples.nexmark("q4")}).text
     assert (
-        "256 bins (the paper: 4,096, with which `matched` would take 16.0× as many epochs) of `binary` and `aggregate`"
-        in text
+        "256 bins (the paper: 4,096, with which `matched` would take 16.0× as many epochs) "
+        "of `binary` and `aggregate`" in text
     )
     assert "2,000,000 auctions open at a time" in text
     assert "| all\\_at\\_once there | 1 | 200 MB | 50.0 MB |" in text

@@ -1,4 +1,7 @@
-"""What Flink is asked through REST, and that nothing waits for a job that has ended; the answers are made up here."""
+"""What Flink is asked through REST, and that nothing waits for a job that has ended.
+
+The answers are made up here.
+"""
 
 from __future__ import annotations
 

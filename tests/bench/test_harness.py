@@ -1,4 +1,4 @@
-"""The harness on a real Spark: every record that was fed is accounted for, in the phase in which it was due."""
+"""The harness on a real Spark: every record that was fed is accounted for, in the phase it was due in."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What the comparison of NEXMark's queries is made of: how much each reads, how fast it went, what its state came to."""
+"""What the comparison of NEXMark's queries is made of.
+
+How much each reads, how fast it went, what its state came to.
+"""
 
 from __future__ import annotations
 

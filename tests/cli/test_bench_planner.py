@@ -27,7 +27,10 @@ def planner(*arguments, code=0):
 
 
 def moved_by_storm(counts, bins):
-    """What moves if every worker gets as many bins, one after the other: in multiples of all state, bins being alike."""
+    """What moves if every worker gets as many bins, one after the other.
+
+    In multiples of all state, bins being alike.
+    """
     return sum(
         sum(at * before // bins != at * after // bins for at in range(bins)) / bins
         for before, after in itertools.pairwise(counts)

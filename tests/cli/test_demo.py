@@ -79,7 +79,8 @@ def test_the_page_looks_right_in_a_browser(shown, tmp_path, width):
         browser.open(shown[1], width, "light")
         assert browser.run("document.documentElement.scrollWidth") <= width
         heights = browser.run(
-            '[...document.querySelectorAll("figure svg.timeline")].map((e) => e.getBoundingClientRect().height)'
+            '[...document.querySelectorAll("figure svg.timeline")].map((e) => '
+            "e.getBoundingClientRect().height)"
         )
         assert browser.complaints() == []
     assert len(heights) == len(MOVES)

@@ -1,4 +1,4 @@
-"""``sterna bench peers``, at its smallest: Sterna and Spark, and Flink as it is installed from its package."""
+"""``sterna bench peers``, at its smallest: Sterna and Spark, and Flink as its package installs it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is wished for: explicit sets, a number of workers, a number of bins; resolved, rewritten, written down."""
+"""What is wished for: explicit sets, numbers of workers and of bins; resolved, rewritten, written down."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Freezing the control stream: what is due is applied, in order; what is not waits; what can't be is refused; nothing by half."""
+"""Freezing the control stream: what is due is applied, in order, and nothing by half.
+
+What is not due waits, and what can't be is refused.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The event-time frontier: the least of the sources, minus a delay, without those that are silent; it never goes back."""
+"""The event-time frontier: the least of the sources, minus a delay, without those that are silent.
+
+It never goes back.
+"""
 
 from __future__ import annotations
 

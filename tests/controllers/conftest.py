@@ -1,4 +1,7 @@
-"""Twins that are closed when the test ends, as for the tests of the twin itself, and what becomes of controllers in some epochs."""
+"""Twins that are closed when the test ends, as for the tests of the twin itself.
+
+Also what becomes of controllers in some epochs.
+"""
 
 from __future__ import annotations
 

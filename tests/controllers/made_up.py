@@ -34,7 +34,10 @@ def worked(load, owners, workers, cost, keys=None):
 
 
 def sample(number, time, operators, *, rows=None, moved=0, ms=100.0):
-    """An epoch: for each operator (rows by bin, owners, workers, busy seconds for a row), and its heaviest keys if they matter."""
+    """An epoch: for each operator (rows by bin, owners, workers, busy seconds for a row).
+
+    Also its heaviest keys if they matter.
+    """
     came = int(sum(next(iter(operators.values()))[0])) if rows is None else rows
     did = {name: worked(*one) for name, one in operators.items()}
     return Sample(EpochCost(number, ms, moved * SIZE, moved, came), time, did)
@@ -53,7 +56,10 @@ def view(
     keys=None,
     **others,
 ):
-    """A query with one operator, ``counts``, that got these rows by bin in each of its last epochs, the newest last."""
+    """A query with one operator, ``counts``, that got these rows by bin in each of its last epochs.
+
+    The newest comes last.
+    """
     bins = len(loads[0])
     here = Configuration.initial(bins, workers)
     if owners is not None:

@@ -1,4 +1,7 @@
-"""A query of which only the numbers are simulated: an hour of it, with an autoscaler, takes a fraction of a second."""
+"""A query of which only the numbers are simulated.
+
+An hour of it, with an autoscaler, takes a fraction of a second.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from sterna.statistics import EpochCost
 
 
 def hour(scaler, rates, *, noise, seed, seconds=10.0, busy=0.02, workers=2):
-    """For each epoch the number of workers after it; and the steps that were asked for, as (epoch, from, to)."""
+    """For each epoch the number of workers after it; and the steps asked for, as (epoch, from, to)."""
     chance, now = random.Random(seed), 1_000_000.0
     samples, said, seen, steps = [], [], [], []
     for epoch, rate in enumerate(rates):

@@ -20,7 +20,10 @@ from twin import small
 
 @pytest.fixture
 def run(start):
-    """A skewed query after some epochs: 100 rows a second, each of which keeps a worker busy for 0.05 seconds."""
+    """A skewed query after some epochs.
+
+    It gets 100 rows a second, each of which keeps a worker busy for 0.05 seconds.
+    """
 
     def begin(controllers=(), skew=None):
         clock = Clock()

@@ -193,7 +193,7 @@ def test_the_least_tau(plan, most):
 
 
 def promising(came, *, before=2.0, after=1.05, ago=20.0, **more):
-    """A view of a query in which a plan has promised to make the fullest worker's load ``after``, and this came."""
+    """A view in which a plan has promised to make the fullest worker's load ``after``, and this came."""
     load = np.array([came] * 4 + [(4 - came) / 3] * 12) * 1000
     facts = {"before": before, "after": after, **more}
     said = (Said("asked", 1, NOW - ago, "counts", {"assignment": [[0, 0], [15, 3]]}, facts),)

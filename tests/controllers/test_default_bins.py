@@ -1,4 +1,7 @@
-"""Balancing at the default of 4,096 bins, with a key that has much of all rows: levelled where that can be, and named where it can't."""
+"""Balancing at the default of 4,096 bins, with a key that has much of all rows.
+
+It is levelled where that can be, and named where it can't.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A load that is noisy: no oscillation while its mean stays the same, and at most three decisions when it changes."""
+"""A load that is noisy: no oscillation while its mean stays, and at most three decisions when it changes."""
 
 from __future__ import annotations
 

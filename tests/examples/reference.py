@@ -1,4 +1,7 @@
-"""The maximal frequent patterns once more, from their definition: every window and every set of items on its own."""
+"""The maximal frequent patterns once more, from their definition.
+
+Every window and every set of items is looked at on its own.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +42,10 @@ def changes(
 
 
 def on_time(epochs: list[list[Transaction]], delay: int) -> list[Transaction]:
-    """What is not late: the watermark of an epoch is the newest time of the epochs before it, less the delay."""
+    """What is not late.
+
+    The watermark of an epoch is the newest time of the epochs before it, less the delay.
+    """
     kept: list[Transaction] = []
     newest: int | None = None
     for epoch in epochs:

@@ -1,4 +1,7 @@
-"""The maximal frequent patterns are those of the definition: left alone, while state moves in every way, and through crashes."""
+"""The maximal frequent patterns are those of the definition.
+
+That holds left alone, while state moves in every way, and through crashes.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the rows of an epoch were, as receipts tell it: small, as fine as the bins, and true to what workers got."""
+"""Where an epoch's rows were, as receipts tell it: small, as fine as the bins, true to what workers got."""
 
 from __future__ import annotations
 

@@ -26,7 +26,10 @@ def stream(rows):
 
 
 def holds(keys, truth):
-    """Whether a key has at least what is told and at most that plus the error, and one that is not named at most the error."""
+    """Whether a key has at least what is told and at most that plus the error.
+
+    One that is not named has at most the error.
+    """
     told = dict(zip(keys.hashes.tolist(), keys.rows.tolist(), strict=True))
     assert set(told) <= set(truth)
     for key, rows in truth.items():

@@ -1,4 +1,7 @@
-"""Events for each query: enough time for its windows, in the shape in which the source hands them to the router."""
+"""Events for each query, with enough time for its windows.
+
+They are in the shape in which the source hands them to the router.
+"""
 
 from __future__ import annotations
 
@@ -62,7 +65,10 @@ def whole(shape: Shape, count: int) -> tuple[pa.Table, ...]:
 
 
 def punctual(shape: Shape, count: int, size: int, kinds: tuple[str, ...]) -> tuple[pa.Table, ...]:
-    """The events that are not late if they come in epochs of this size and the watermark has no delay: it is the least, over the kinds, of the newest times of all epochs before."""
+    """The events that are not late if they come in epochs of this size.
+
+    The watermark has no delay: it is the least, over the kinds, of the newest times of all epochs before.
+    """
     newest = dict.fromkeys(kinds, np.iinfo(np.int64).min)
     kept = []
     for start, stop in itertools.pairwise([*range(0, count, size), count]):

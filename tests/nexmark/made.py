@@ -1,4 +1,7 @@
-"""Events made by hand, where the generator has none: on the boundaries of windows, with equal prices, at the very moment at which an auction expires."""
+"""Events made by hand, where the generator has none.
+
+They are on the boundaries of windows, with equal prices, at the very moment at which an auction expires.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What the queries' definitions say of the moments that random events hardly ever hit: every answer is written out here, and SQL gives the same."""
+"""What the queries' definitions say of the moments that random events hardly ever hit.
+
+Every answer is written out here, and SQL gives the same.
+"""
 
 from __future__ import annotations
 

@@ -37,7 +37,10 @@ class Known:
         return Try(size, mean, 2 * mean * (1 + self.jitter), full)
 
     def waits(self, rate):
-        """How long records wait at the most at a steady rate, with full windows: an epoch takes what came while the last one ran."""
+        """How long records wait at the most at a steady rate, with full windows.
+
+        An epoch takes what came while the last one ran.
+        """
         busy = rate * self.cost * self.full
         return 2 * (1 + self.jitter) * self.floor / (1 - busy) if busy < 1 else float("inf")
 

@@ -21,7 +21,10 @@ LATER = 10 * 86_400_000_000
 
 
 def files(folder, shape):
-    """Three files of each kind, and one with an event long after, that lets all windows close and matches nothing."""
+    """Three files of each kind, and one with an event long after.
+
+    That one lets all windows close and matches nothing.
+    """
     tables = whole(shape, EVENTS)
     for (kind, schema), table in zip(SCHEMAS.items(), tables, strict=True):
         (folder / kind).mkdir()

@@ -1,4 +1,7 @@
-"""Every query against SQL written from its definition: left alone, while state moves in every way, and through crashes."""
+"""Every query against SQL written from its definition.
+
+It is left alone, state moves in every way meanwhile, or it goes on through crashes.
+"""
 
 from __future__ import annotations
 
@@ -83,7 +86,10 @@ def test_moving_state_changes_nothing_at_length(query, strategy, flows, tmp_path
 
 
 def crashed(query, flow, path, events, count):
-    """The answer of a query that crashes in every epoch, at one point after the other, and moves state meanwhile; and how often it crashed."""
+    """The answer of a query that crashes in every epoch, and how often it crashed.
+
+    It crashes at one point after the other, and moves state meanwhile.
+    """
     run, struck, name = Run(flow, path), [], None
     for number, tables in enumerate(epochs(shape_of(query), events, events // count)):
         if number == 3:
@@ -154,7 +160,10 @@ def test_sessions_end_while_their_auctions_go_on():
 
 
 def test_no_two_auctions_of_a_seller_expire_together():
-    """Otherwise the order in which they close, and so the answers of query 6, would depend on more than their times."""
+    """Otherwise the order in which they close would depend on more than their times.
+
+    So would the answers of query 6.
+    """
     _, auctions, _ = whole(shape_of("q6"), many_of("q6"))
     pairs = auctions.select(["seller", "expires"])
     assert pairs.group_by(pairs.column_names).aggregate([]).num_rows == pairs.num_rows

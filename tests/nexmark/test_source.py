@@ -92,7 +92,10 @@ def test_queries_answer_the_same_on_spark_through_a_restart_and_a_move(spark, tm
 
 
 def has_ended(query, row, shape, event):
-    """Whether a row of a windowed query is of a window that had ended by an event; of other queries, all rows have."""
+    """Whether a row of a windowed query is of a window that had ended by an event.
+
+    Of other queries, all rows have.
+    """
     length = {"q5": 0, "nbq5": 0, "q7": 60_000_000}.get(query)
     if length is None:
         return True

@@ -85,7 +85,10 @@ def test_aggregates(stream):
 
 
 def trace(key, record, state):
-    """The state is how many records there were and the last value; a value that repeats the last drops the state."""
+    """The state is how many records there were and the last value.
+
+    A value that repeats the last drops the state.
+    """
     if state is not None and state["last"] == record["v"]:
         return None, [(key, -1, record["v"])]
     count = 1 if state is None else state["count"] + 1

@@ -1,4 +1,4 @@
-"""Whether rows are combined before the exchange, and by whom, follows what the last epochs' statistics say."""
+"""Whether rows are combined before the exchange, and by whom, follows the last epochs' statistics."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bins that one key dominates: found, split where that helps, and given a worker of their own where it does not."""
+"""Bins that one key dominates: found, split where that helps, given a worker of their own where not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The plan that looks ahead, against a decision process solved in the plainest way, over all partitionings that there are."""
+"""The plan that looks ahead, against a decision process solved in the plainest way.
+
+It is solved over all partitionings that there are.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,10 @@ def assignment_of(pieces):
 
 
 def solved(sizes, loads, matrix, tau, gamma):
-    """The value of each (worker count, partitioning): at every step, also where the count stays, everything is tried."""
+    """The value of each (worker count, partitioning).
+
+    At every step, also where the count stays, everything is tried.
+    """
     states = {
         count: [assignment_of(pieces) for pieces in even_enough(loads, count, tau)] for count in matrix.counts
     }

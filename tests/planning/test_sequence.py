@@ -17,7 +17,10 @@ from sterna.planning.sequence import partitionings
 
 
 def brute(owners, sizes, loads, counts, tau):
-    """The least that moves in all steps together: every partitioning at every step; who has which interval makes no difference later."""
+    """The least that moves in all steps together: every partitioning at every step.
+
+    Who has which interval makes no difference later.
+    """
     best = {tuple(owners): 0.0}
     for count in counts:
         after = {}

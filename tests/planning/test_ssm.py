@@ -77,7 +77,10 @@ def test_larger_problems_come_out_as_by_the_quadratic_algorithm(seed, old, new):
 
 
 def quadratic(owners, sizes, loads, workers, tau):
-    """The same recurrence as it would be written down: for each end, each begin, each worker that a piece could go to."""
+    """The same recurrence as it would be written down.
+
+    For each end, each begin, each worker that a piece could go to.
+    """
     count, limit = len(owners), (1 + tau) * loads.sum() / workers * (1 + 1e-9)
     best = {(0, -1): 0.0}  # (cut, the old worker there if it has got a piece): most kept
     for _ in range(workers):

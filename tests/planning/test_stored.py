@@ -1,4 +1,7 @@
-"""Files of values that are damaged, or hold something else than they should: refused, with what is wrong, or as good as new."""
+"""Files of values that are damaged, or hold something else than they should.
+
+They are refused, with what is wrong, or as good as new.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Work to be disturbed: input that is a function of its position, a program that is started and killed, and what came out of it."""
+"""Work to be disturbed.
+
+That is input that is a function of its position, a program that is started and killed, and what came out of
+it.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +55,10 @@ class Work:
         return int(max(names, default="0").split(".")[0]) - 1
 
     def files_taken(self) -> int:
-        """About how many files have been read: as many as there have been epochs, those without input counted too."""
+        """About how many files have been read.
+
+        As many as there have been epochs, those without input counted too.
+        """
         return min(self.files, self.epoch() + 1)
 
     def start(self, master: str, *, moves: bool = True, crash: str | None = None, end: bool = True) -> Run:

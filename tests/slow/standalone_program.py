@@ -1,7 +1,7 @@
-"""A query on a standalone cluster whose executors dynamic allocation gives and takes; prints what was seen of it, as JSON.
+"""A query on a standalone cluster whose executors dynamic allocation gives and takes.
 
-It begins with one executor. More come as tasks wait; their cores are used. One is drained, the input ends for
-a while, and Spark takes the idle one; then the input goes on.
+It prints what was seen of it, as JSON. It begins with one executor. More come as tasks wait; their cores are
+used. One is drained, the input ends for a while, and Spark takes the idle one; then the input goes on.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""Exactly once: a query whose state keeps moving is killed in every way there is, again and again; its output is that of one left alone.
+"""Exactly once: a killed query's output is that of one left alone.
 
-``STERNA_KILLS`` says how often (50), ``STERNA_SEED`` where the dice begin.
+The query's state keeps moving, and it is killed in every way there is, again and again. ``STERNA_KILLS`` says
+how often (50), ``STERNA_SEED`` where the dice begin.
 """
 
 from __future__ import annotations
@@ -51,7 +52,10 @@ def test_killed_again_and_again(tmp_path, say):
 
 
 def at_a_point(work, point, dice, kills):
-    """Kills at a crash point: the driver, or a Python worker, without which the query of a single process fails."""
+    """Kills at a crash point: the driver, or a Python worker.
+
+    Without the latter the query of a single process fails.
+    """
     work.feed(work.files_taken() + AHEAD)
     # Not every epoch has something to publish; any will do for that.
     where = point if point == "during-publish" else f"{point}@{work.epoch() + dice.randint(1, 3)}"
@@ -62,7 +66,10 @@ def at_a_point(work, point, dice, kills):
 
 
 def in_a_cluster(work, dice, kills):
-    """Kills executors and Python workers of a query that goes on, then its driver, at no particular moment."""
+    """Kills executors and Python workers of a query that goes on, then its driver.
+
+    It does so at no particular moment.
+    """
     run = work.start(CLUSTER, crash=f"{dice.choice(IN_TASKS)}@{work.epoch() + 2}", end=False)
     ways = [an_executor, an_executor_with_the_second_operator, a_python_worker, a_python_worker]
     try:
@@ -100,7 +107,10 @@ def a_python_worker(work, run, dice):
 
 
 def an_executor_with_the_second_operator(work, run, dice):
-    """The executor in which the second operator is just being applied; what the first one sent to it is lost as well."""
+    """The executor in which the second operator is just being applied.
+
+    What the first one sent to it is lost as well.
+    """
     told = work.folder / "lingering"
     told.unlink(missing_ok=True)
     (work.folder / "linger").touch()

@@ -1,4 +1,7 @@
-"""A standalone cluster with dynamic allocation: executors that come are used, one that is drained is taken, and nothing is lost or counted twice."""
+"""A standalone cluster with dynamic allocation.
+
+Executors that come are used, one that is drained is taken, and nothing is lost or counted twice.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""Two queries, one after the other, on a Spark of three executors; prints what was seen of each, as JSON. Run once for all tests that ask for ``cluster``.
+"""Two queries, one after the other, on a Spark of three executors.
 
-The first rescales 4, 8, 3. An executor of the second is drained, killed, and comes back as another.
+It prints what was seen of each, as JSON, and is run once for all tests that ask for ``cluster``. The first
+rescales 4, 8, 3. An executor of the second is drained, killed, and comes back as another.
 """
 
 from __future__ import annotations

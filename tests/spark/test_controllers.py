@@ -1,4 +1,7 @@
-"""Controllers on Spark: a skew that moves is levelled, one that fails hurts nobody, and another process asks for advice."""
+"""Controllers on Spark.
+
+A skew that moves is levelled, one that fails hurts nobody, and another process asks for advice.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,7 @@ BINS, ENOUGH = 16, 60
 
 @pytest.fixture
 def counting(feed, start):
-    """A query that counts keys; and a function that has it run one more epoch with so many rows for each bin."""
+    """A query that counts keys; and a function that runs one more epoch with so many rows for each bin."""
     source = feed("key long")
 
     def begin(*controllers):

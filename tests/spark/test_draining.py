@@ -1,4 +1,7 @@
-"""An executor is drained before it goes, and one that comes is used: a real Spark of several processes, started once for all tests of that kind."""
+"""An executor is drained before it goes, and one that comes is used.
+
+That is tried on a real Spark of several processes, started once for all tests of that kind.
+"""
 
 from __future__ import annotations
 

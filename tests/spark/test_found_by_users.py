@@ -1,4 +1,8 @@
-"""What people ran into: keys of another type in the initial state, other functions on an old checkpoint, an output directory of another query, odd names."""
+"""What people ran into.
+
+Keys of another type in the initial state, other functions on an old checkpoint, an output directory of
+another query, odd names.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Migrations in several steps on Spark: shipped through the exchange, steered from another process, over a restart."""
+"""Migrations in several steps on Spark.
+
+They are shipped through the exchange, steered from another process, and go on over a restart.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Workers stay on their executors: a real Spark of several processes, started once for all tests of that kind."""
+"""Workers stay on their executors.
+
+That is tried on a real Spark of several processes, started once for all tests of that kind.
+"""
 
 from __future__ import annotations
 

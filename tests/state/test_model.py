@@ -1,4 +1,4 @@
-"""Tables against a plain dictionary: random writes, epochs, compaction, and moves of ranges between two workers."""
+"""Tables against a dictionary: random writes, epochs, compaction, moves of ranges between two workers."""
 
 from __future__ import annotations
 

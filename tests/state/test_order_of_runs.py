@@ -1,4 +1,7 @@
-"""However compaction is interrupted, and whether epochs write or not, the newest row wins and rows keep their order."""
+"""The newest row wins and rows keep their order.
+
+That holds however compaction is interrupted, and whether epochs write or not.
+"""
 
 from __future__ import annotations
 

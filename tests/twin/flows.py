@@ -1,4 +1,7 @@
-"""Dataflows for the properties: every operator, alone and wired together, over a source with keys of any type."""
+"""Dataflows for the properties: every operator, alone and wired together.
+
+They are over a source with keys of any type.
+"""
 
 from __future__ import annotations
 
@@ -182,7 +185,10 @@ def diamond(key):
 
 
 def skipping(key):
-    """One source read by three operators under two keys; for the last one its rows pass through the others."""
+    """One source read by three operators under two keys.
+
+    For the last one its rows pass through the others.
+    """
     schema = source_schema(key)
     # With the key it comes from, so that rows of different workers can be put in order.
     out = pa.schema([("k", key), ("g", pa.int32()), ("n", pa.int64())])

@@ -179,7 +179,7 @@ class Run:
         self.twin = self.start()
 
     def all(self) -> Run:
-        """Everything: the inputs, what is left to do after them, and the end of time if the script says so."""
+        """Everything: the inputs, what is left to do after them, and the end of time if the script has it."""
         with churning() if self.script.churn else nullcontext():
             self._all()
         return self
@@ -237,7 +237,10 @@ class Run:
             )
 
     def epoch(self, epoch: int, inputs) -> None:
-        """Runs an epoch until it is through: after each crash there is a new start, and Spark asks for it again."""
+        """Runs an epoch until it is through.
+
+        After each crash there is a new start, and Spark asks for it again.
+        """
         crashes = [one for one in self.script.crashes if one[0] == epoch]
         while True:
             crash = crashes.pop(0) if crashes else None
@@ -292,7 +295,7 @@ class Run:
                     assert all(time > frontier for time in waiting["_time"].to_pylist())
 
     def check_history(self) -> None:
-        """Each wish has one outcome, at its time, and all of them together make the configuration that there is."""
+        """Each wish has one outcome, at its time, and all together make the present configuration."""
         start = Configuration.initial(self.script.bins, self.script.workers)
         expected = {operator.name: start for operator in self.case.flow.operators}
         outcomes = defaultdict(list)

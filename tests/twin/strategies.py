@@ -28,10 +28,10 @@ SHIFTS = [None, 0, 0, 0, 1, 2, -1, -6]
 
 
 def partitions(key: str, epoch: int):
-    """The partitions of one source in one epoch; time goes on by about a second an epoch, and some rows are late.
+    """The partitions of one source in one epoch.
 
-    Hypothesis chooses how many rows and a seed: row by row it would spend more time choosing than the twin on
-    running.
+    Time goes on by about a second an epoch, and some rows are late. Hypothesis chooses how many rows and a
+    seed: row by row it would spend more time choosing than the twin on running.
     """
     return st.lists(
         st.builds(Part, st.just(key), st.just(epoch), st.integers(0, 12), st.integers(0, 9999)), max_size=3

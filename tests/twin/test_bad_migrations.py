@@ -1,4 +1,7 @@
-"""Strategies that get nowhere and entries that make no sense: what is refused, and what the query makes of it."""
+"""Strategies that get nowhere and entries that make no sense.
+
+What is refused, and what the query makes of it.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whose checkpoint it is: another dataflow's, another version's, another query's; and which epochs may run."""
+"""Whose checkpoint it is: another dataflow's, version's or query's; and which epochs may run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Files that are damaged, missing, or can't be written: an error that names the file, nothing lost, and on it goes once that is mended."""
+"""Files that are damaged, missing, or can't be written.
+
+There is an error that names the file, nothing is lost, and on it goes once that is mended.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""A task may run twice, on what arrives in another order: the same result, or an error that names the operator."""
+"""A task may run twice, on what arrives in another order.
+
+The result is the same, or an error names the operator.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,8 @@ from twin.strategies import scripts
 def test_attempts_with_permuted_arrival_give_equal_digests(script):
     import tempfile
 
-    script.repeat = 1.0  # every task of every epoch runs twice; the receipts of both reach the commit, which compares them
+    # Every task of every epoch runs twice; the receipts of both reach the commit, which compares them.
+    script.repeat = 1.0
     with tempfile.TemporaryDirectory(dir=SHM) as directory:
         run = Run(script, directory)
         try:
@@ -63,7 +67,10 @@ def test_a_table_fold_that_differs_is_reported(start):
 
 
 class Replaced(Twin):
-    """What the next operator has heard comes from one attempt, and the receipt that reaches the driver from another."""
+    """The next operator and the driver hear of different attempts.
+
+    What the next operator has heard comes from one, and the receipt that reaches the driver from another.
+    """
 
     def _attempts(self, task, inbox):
         first = super()._attempts(task, inbox)

@@ -1,4 +1,7 @@
-"""A fold that raises, or returns what it must not: the epoch fails with its name and key, and a corrected one goes on."""
+"""A fold that raises, or returns what it must not.
+
+The epoch fails with its name and key, and a corrected one goes on.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Files on disk: bounded over many epochs with moves, never one too few, and nothing is left of attempts that failed."""
+"""Files on disk: bounded over many epochs with moves, and never one too few.
+
+Nothing is left of attempts that failed.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""``join`` puts out every pair once, whichever row comes first and wherever the state is; ``union`` passes on what comes."""
+"""``join`` puts out every pair once; ``union`` passes on what comes.
+
+For ``join`` it makes no difference which row comes first or where the state is.
+"""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""The three properties of a migrating dataflow: correctness, migration, completion; for all dataflows, moves and crashes.
+"""The three properties of a migrating dataflow: correctness, migration, completion.
 
-Correctness: outputs (for each key in order, and epoch by epoch) and state equal those of a run with one
-worker that never moves and never crashes. Migration: the twin checks that every row is applied, and every row
-of state lies, where the configuration says. Completion: the run ends, every wish has been granted or refused,
-and all notifications up to the frontier have fired.
+They hold for all dataflows, moves and crashes. Correctness: outputs (for each key in order, and epoch by
+epoch) and state equal those of a run with one worker that never moves and never crashes. Migration: the twin
+checks that every row is applied, and every row of state lies, where the configuration says. Completion: the
+run ends, every wish has been granted or refused, and all notifications up to the frontier have fired.
 """
 
 from __future__ import annotations

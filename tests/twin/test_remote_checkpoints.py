@@ -1,4 +1,7 @@
-"""A checkpoint on a filesystem that is not this machine's disk: no lock, no rename, no memory-mapping; copies of runs are kept here."""
+"""A checkpoint on a filesystem that is not this machine's disk.
+
+No lock, no rename, no memory-mapping; copies of runs are kept here.
+"""
 
 from __future__ import annotations
 

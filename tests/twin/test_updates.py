@@ -1,4 +1,7 @@
-"""Wishes that can't be granted are refused by name, at once or in the history, and the query goes on; the others are, at their time."""
+"""Wishes that can't be granted are refused by name, at once or in the history.
+
+The query goes on, and the other wishes are granted, at their time.
+"""
 
 from __future__ import annotations
 
