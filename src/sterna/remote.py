@@ -76,7 +76,7 @@ class Remote:
         return found
 
     def statistics(self, operator: str, manifest: Manifest) -> Statistics:
-        """What the manifests tell about an operator: its bins as of one of them, averages of the retained ones."""
+        """What the manifests tell about an operator: its bins as of one, averages over the retained ones."""
         configuration = manifest.configurations[operator]
         heat, recent = Heat(), []
         for one in self.retained():

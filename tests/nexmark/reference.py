@@ -36,37 +36,36 @@ def _window(table: str, hours: int) -> str:
 def _sessions(minutes: int) -> str:
     """Auctions and bids of one auction are one session while less than the gap is between two of them."""
     gap = minutes * 60_000_000
-    return (
-        f"""
-        SELECT a.auction, make_timestamptz(a.start) AS "window", '{minutes} minutes' AS gap, """
-        f"""a.seller, b.bidder, b.price
+    return f"""
+        SELECT a.auction, make_timestamptz(a.start) AS "window", '{minutes} minutes' AS gap,
+            a.seller, b.bidder, b.price
         FROM ({_of_session("auction_event", gap)}) a
         JOIN ({_of_session("bid_event", gap)}) b ON a.auction = b.auction AND a.session = b.session
     """
-    )
 
 
 def _of_session(kind: str, gap: int) -> str:
-    return (
-        """
+    return f"""
         SELECT * FROM (
             SELECT *, min(t) OVER (PARTITION BY auction, session) AS start FROM (
                 SELECT *, sum(new) OVER (PARTITION BY auction ORDER BY t, kind, n) AS session FROM (
-                    SELECT *, CASE WHEN t - lag(t) OVER (PARTITION BY auction ORDER BY t, kind, n) """
-        f"""< {gap} THEN 0 ELSE 1 END AS new
+                    SELECT *, CASE
+                        WHEN t - lag(t) OVER (PARTITION BY auction ORDER BY t, kind, n) < {gap} THEN 0
+                        ELSE 1
+                    END AS new
                     FROM (
-                        SELECT id AS auction, epoch_us(dateTime) AS t, 'auction_event' AS kind, """
-        """0 AS n, seller, NULL AS bidder, NULL AS price
+                        SELECT id AS auction, epoch_us(dateTime) AS t, 'auction_event' AS kind,
+                            0 AS n, seller, NULL AS bidder, NULL AS price
                         FROM auction
                         UNION ALL
-                        SELECT auction, epoch_us(dateTime), 'bid_event', row_number() OVER (), NULL, """
-        f"""bidder, price FROM bid
+                        SELECT auction, epoch_us(dateTime), 'bid_event',
+                            row_number() OVER (), NULL, bidder, price
+                        FROM bid
                     )
                 )
             )
         ) WHERE kind = '{kind}'
     """
-    )
 
 
 SQL = {
@@ -81,12 +80,10 @@ SQL = {
     "q5": f"""
         SELECT * FROM ({_counts(60, 1)}) QUALIFY rank() OVER (PARTITION BY "window" ORDER BY n DESC) = 1
     """,
-    "q6": (
-        """
-        SELECT seller, avg(price) OVER (PARTITION BY seller ORDER BY expires, id ROWS 9 PRECEDING) """
-        f"""FROM ({WON})
-    """
-    ),
+    "q6": f"""
+        SELECT seller, avg(price) OVER (PARTITION BY seller ORDER BY expires, id ROWS 9 PRECEDING)
+        FROM ({WON})
+    """,
     "q7": """
         SELECT make_timestamptz(w) AS "window", auction, bidder, price
         FROM (SELECT *, epoch_us(dateTime) // 60000000 * 60000000 AS w FROM bid)
@@ -101,14 +98,12 @@ SQL = {
         SELECT p.id, make_timestamptz({_window("p", 12)}), p.* EXCLUDE (id), a.* EXCLUDE (seller)
         FROM person p JOIN auction a ON a.seller = p.id AND {_window("p", 12)} = {_window("a", 12)}
     """,
-    "nbqx": (
-        f"""
+    "nbqx": f"""
         SELECT b.auction, make_timestamptz({_window("b", 4)}), 'fixed 4 hours', a.seller, b.bidder, b.price
         FROM auction a JOIN bid b ON a.id = b.auction AND {_window("a", 4)} = {_window("b", 4)}
-        UNION ALL {_sessions(30)} UNION ALL {_sessions(60)} """
-        f"""UNION ALL {_sessions(90)} UNION ALL {_sessions(120)}
-    """
-    ),
+        UNION ALL {_sessions(30)} UNION ALL {_sessions(60)}
+        UNION ALL {_sessions(90)} UNION ALL {_sessions(120)}
+    """,
 }
 LAST_OF_KEY = {"q4"}
 """Queries that tell running values as epochs have them.

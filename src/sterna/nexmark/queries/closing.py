@@ -20,10 +20,8 @@ from sterna.nexmark.streams import Streams
 from sterna.operators.handles import Later, Tables
 from sterna.stream import Stream
 
-OPEN = (
-    "seller long, category long, reserve long, dateTime timestamp, expires timestamp, "
-    "price long, bid timestamp"
-)
+OPEN = "seller long, category long, reserve long, dateTime timestamp, expires timestamp"
+BEST = "price long, bid timestamp"
 CLOSED = "id long, seller long, category long, price long, expires timestamp"
 
 
@@ -34,7 +32,7 @@ def closed(events: Streams) -> Stream:
     return auctions.key_by("id", time="dateTime").binary(
         bids.key_by("auction", time="dateTime"),
         close,
-        tables={"open": sterna.value(OPEN), "early": sterna.rows("price long", keep=0)},
+        tables={"open": sterna.value(f"{OPEN}, {BEST}"), "early": sterna.rows("price long", keep=0)},
         output=CLOSED,
     )
 
