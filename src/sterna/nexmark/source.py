@@ -6,14 +6,18 @@ read again and is the same.
 
 Options:
     rate: events a second; event ``n`` is due ``n / rate`` seconds after ``begin``, whatever the reader does.
-    0: as many as ``perEpoch`` says, at once. begin: seconds since 1970 at which event 0 is due. Unless given,
-    a query that starts or goes on has no backlog. events: how many there are in all; the stream then stays
-    silent. until: a file of the driver's machine; once it is there, it tells how many there are in all.
-    eventRate: events for each second of event time, where that is not ``rate``. perEpoch: at most so many
-    events an epoch. partitions: into how many tasks an epoch is cut. packed: ``true`` for chunks of events as
-    Arrow bytes, which Sterna's router reads (see ``streams``), in place of rows. kinds: which kinds of events
-    to make, such as ``auction,bid``; the numbers of the others stay free. seed, base, dilation, inFlight,
-    disorder: see ``generator.Shape``.
+        0: as many as ``perEpoch`` says, at once.
+    begin: seconds since 1970 at which event 0 is due. Unless given, a query that starts or goes on has no
+        backlog.
+    events: how many there are in all; the stream then stays silent.
+    until: a file of the driver's machine; once it is there, it tells how many there are in all.
+    eventRate: events for each second of event time, where that is not ``rate``.
+    perEpoch: at most so many events an epoch.
+    partitions: into how many tasks an epoch is cut.
+    packed: ``true`` for chunks of events as Arrow bytes, which Sterna's router reads (see ``streams``), in
+        place of rows.
+    kinds: which kinds of events to make, such as ``auction,bid``; the numbers of the others stay free.
+    seed, base, dilation, inFlight, disorder: see ``generator.Shape``.
 
 A row has ``kind`` (person, auction or bid), ``dateTime``, and a struct for each kind, of which one is not
 null. Options that are unknown or can't be are refused when the stream is made.
