@@ -46,6 +46,14 @@ from sterna.nexmark.generator import SCHEMAS, Shape, generate, kind_of
 from sterna.nexmark.packing import PACKED, ROWS, packed, rows
 from sterna.session import on_session
 
+try:
+    from pyspark.sql.streaming.datasource import SupportsTriggerAvailableNow as AvailableNow
+except ImportError:  # Spark 4.1, where such a trigger reads one epoch
+
+    class AvailableNow:  # type: ignore[no-redef]
+        """Nothing to know about."""
+
+
 CHUNK = 50_000
 """Events that are made at once: they fit a processor's cache."""
 
@@ -177,35 +185,49 @@ class Range(InputPartition):
     stop: int
 
 
-class Reader(DataSourceStreamReader):
+class Reader(DataSourceStreamReader, AvailableNow):
     """The stream; offsets are ``{"event": n}``."""
 
     def __init__(self, options: Options) -> None:
         self._options = options
         self._begin = options.begin
         self._seen = 0
+        self._ends = False
+        self._end: int | None = None
 
     def initialOffset(self) -> dict[str, int]:  # noqa: N802 - Spark's name
         """The first event."""
         return {"event": 0}
 
+    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
+        """The events that are due next time are the last; without a rate, all there are, or an epoch's."""
+        self._ends, self._end = True, None
+
     def latestOffset(self, start: dict[str, int] | None = None, limit: Any = None) -> dict[str, int]:  # noqa: ARG002, N802
         """The events that are due; before Spark 4.2 it does not say where the stream is."""
         at = self._seen if start is None else max(self._seen, int(start["event"]))
+        due = self._due(at)
+        if self._ends:
+            self._end = due if self._end is None else self._end
+            due = min(due, self._end)
+        if self._options.per_epoch is not None:
+            due = min(due, at + self._options.per_epoch)
+        return {"event": max(at, due)}
+
+    def _due(self, at: int) -> int:
+        """How many events are due, of which the first ``at`` have been read."""
         options = self._options
         if options.rate:
             if self._begin is None:
                 self._begin = time.time() - at / options.rate
             due = int((time.time() - self._begin) * options.rate)
         else:
-            due = at + (options.per_epoch or 0)
-        if options.per_epoch is not None:
-            due = min(due, at + options.per_epoch)
+            due = at + (options.per_epoch or 0) if options.events is None else options.events
         if options.events is not None:
             due = min(due, options.events)
         if options.until is not None and os.path.exists(options.until):
             due = min(due, _number_in(options.until))
-        return {"event": max(at, due)}
+        return due
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> list[Range]:
         """Ranges of about the same size."""
