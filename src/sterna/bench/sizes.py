@@ -62,7 +62,7 @@ class Sizes:
 
 FULL = Sizes(
     course=Course(further={"matched": 180.0}),
-    sweep=Course(quiet=10.0, longest=1200.0, settle=30.0, rest=3.0, window=4.0),
+    sweep=Course(quiet=10.0, longest=300.0, settle=30.0, rest=3.0, window=4.0),
     pressure=Pressure(),
     # 256 bytes a row and some for the index: 1 GiB.
     headline=State(2**22, 232, 12),
