@@ -70,8 +70,9 @@ def filled(
     subject.start(place.records.stream(spark, os.path.join(folder, "input")))
     subject.stop()
     # As many records as there are keys, so that merging is what it is in the long run when the maximum is
-    # measured.
-    _, place.first = ceiling.keep_busy(spark, place.subject(), folder, place.records, 0, rows=keys)
+    # measured, and then for as long again: large states are merged seldom, and much at a time.
+    busy, place.first = ceiling.keep_busy(spark, place.subject(), folder, place.records, 0, rows=keys)
+    lasted = busy[-1].ended - busy[0].ended
     found = ceiling.maximum_rate(
         spark,
         place.subject(),
@@ -80,7 +81,7 @@ def filled(
         first=place.first,
         epoch_seconds=pressure.epoch,
         warm=pressure.warm,
-        seconds=pressure.seconds,
+        seconds=max(pressure.seconds, lasted),
     )
     place.first, place.ceiling = found.next_record, found.to_json()
     say(f"{keys:,} keys: at most {found.rate:,.0f} records a second")
