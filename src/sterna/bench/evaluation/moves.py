@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -34,6 +35,10 @@ class Move:
     def increase_ms(self) -> float:
         """By how much the longest latency grew, in the median round."""
         return self.entry.number("increase_ms", "median")
+
+    def p99_ms(self, when: str) -> float:
+        """The 99th percentile of the latencies ``before`` or ``during`` it, in the median round."""
+        return statistics.median(one.positive(when, "p99_ms") for one in self.entry.each("rounds"))
 
     @property
     def step_ms(self) -> float:

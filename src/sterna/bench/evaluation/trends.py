@@ -13,13 +13,16 @@ from sterna.bench.evaluation.words import ALIKE, changed, code, factor, listed
 class Trend:
     """What becomes of a strategy from the smallest size to the greatest, as ratios.
 
-    There is one of its longest latency, of that of the quiet time, of its duration and of its steps.
+    There is one of its longest latency and of that of the quiet time, of the 99th percentiles of the two, of
+    its duration and of its steps.
     """
 
     strategy: str
     ends: str
     latency: float
     quiet: float
+    p99: float
+    p99_quiet: float
     seconds: float
     steps: float
 
@@ -34,6 +37,8 @@ class Trend:
             f"from {label(first)} to {label(last)}",
             last.during_ms / first.during_ms,
             last.before_ms / first.before_ms,
+            last.p99_ms("during") / first.p99_ms("during"),
+            last.p99_ms("before") / first.p99_ms("before"),
             last.seconds / first.seconds,
             last.steps / max(1.0, first.steps),
         )
@@ -48,7 +53,8 @@ class Trend:
         """In a sentence."""
         return (
             f"{code(self.strategy)}, {self.ends}: the longest latency {changed(self.latency)}, that of the "
-            f"quiet time before it {changed(self.quiet)}; the duration {changed(self.seconds)}."
+            f"quiet time before it {changed(self.quiet)}; the 99th percentile {changed(self.p99)}, that of "
+            f"the quiet time {changed(self.p99_quiet)}; the duration {changed(self.seconds)}."
         )
 
 
@@ -138,7 +144,13 @@ def _in_proportion(whole: list[Trend], fine: list[Trend]) -> list[str]:
     if grown:
         parts.append(
             f"**Unlike in the paper, that of {listed(code(trend.strategy) for trend in grown)} grows**, also "
-            f"beyond what the quiet time does ({listed(factor(trend.by_moving) for trend in grown)})."
+            f"beyond what the quiet time does ({listed(factor(trend.by_moving) for trend in grown)}). In the "
+            f"99th percentile that is {listed(factor(trend.p99 / trend.p99_quiet) for trend in grown)}."
+        )
+    if any(trend.seconds > ALIKE for trend in grown):
+        parts.append(
+            "The longest latency of a longer migration is that of more epochs, some of which are long by "
+            "themselves."
         )
     for trend in whole:
         grows = trend.latency > ALIKE
