@@ -183,13 +183,19 @@ def workplace(
             signal.signal(signal.SIGTERM, before)
 
 
-def interruptible(work: Callable[[], T], give_up: Callable[[], None]) -> T:
+def interruptible(
+    work: Callable[[], T], give_up: Callable[[], None], hurry: Callable[[], bool] = lambda: False
+) -> T:
     """Does the work in a thread of its own.
-
-    If this one is interrupted, gives up and waits until the work has noticed.
 
     A call into the JVM that a signal interrupts leaves its connection unusable, and each thread has one: so
     the thread that gets the signals makes no calls.
+
+    Args:
+        work: what to do.
+        give_up: called when this thread is interrupted; the work must notice, and is waited for.
+        hurry: called when this thread is interrupted from the keyboard for the first time. If it returns
+            true, the work goes on until it ends by itself, which should be soon.
     """
     future: Future[T] = Future()
 
@@ -202,13 +208,22 @@ def interruptible(work: Callable[[], T], give_up: Callable[[], None]) -> T:
     thread = threading.Thread(target=run, name="sterna-work", daemon=True)
     thread.start()
     try:
-        while thread.is_alive():
-            thread.join(LOOK_SECONDS)
+        try:
+            _joined(thread)
+        except KeyboardInterrupt:
+            if not hurry():
+                raise
+            _joined(thread)
     except BaseException:
         give_up()
         thread.join(PATIENCE_SECONDS)
         raise
     return future.result()
+
+
+def _joined(thread: threading.Thread) -> None:
+    while thread.is_alive():
+        thread.join(LOOK_SECONDS)
 
 
 def _terminated(number: int, _: Any) -> NoReturn:

@@ -171,7 +171,8 @@ def migrate(
 
     Spark's offline way is measured beside it. The headline, 1 GiB of state in 4096 bins, takes about an hour
     with five rounds; all experiments together take the better part of a day, and tens of gigabytes of disk
-    while they run. --quick takes some minutes and leaves out what is slow.
+    while they run. --quick takes some minutes and leaves out what is slow. Ctrl-C ends it after the run under
+    way, with what was measured by then; a second one at once.
     """
     with failures():
         from sterna.bench import migrate as benchmark

@@ -65,6 +65,7 @@ class Laboratory:
     until: float = math.inf
     failures: list[str] = field(default_factory=list)
     places: dict[tuple[int, int], Place] = field(default_factory=dict)
+    measured: bool = False
 
     def place(self, state: State) -> Place:
         """The place with so many keys.
@@ -89,6 +90,13 @@ class Laboratory:
         """The strategies to compare; ``fluid`` where it ends within minutes."""
         fluid = ["fluid"] if bins // WORKERS <= self.sizes.fluid_bins else []
         return [*self.sizes.strategies, *fluid]
+
+    def hurry(self) -> bool:
+        """Begins no other run, if something was measured already; whether it was."""
+        if self.measured:
+            self.until = -math.inf
+            self.say("the run under way is the last; interrupt again to end at once, without a result")
+        return self.measured
 
     @property
     def late(self) -> bool:
@@ -116,6 +124,7 @@ class Laboratory:
                     continue
                 case.trace = case.trace or trace
                 case.rounds.append(found)
+                self.measured = True
                 for strategy, one in found.items():
                     self.say(f"  {strategy}: {_brief(one)}")
         return lines(cases)

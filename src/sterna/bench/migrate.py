@@ -76,7 +76,7 @@ def run(
         lab = Laboratory(spark, root, sizes, rounds or sizes.rounds, say, until)
         facts = machine.facts(spark)
         pages: dict[str, Any] = {}
-        found = interruptible(lambda: _all(lab, list(experiments), pages), spark.stop)
+        found = interruptible(lambda: _all(lab, list(experiments), pages), spark.stop, lab.hurry)
         for page in pages.values():
             if report is not None:
                 page["machine"] = facts

@@ -1,0 +1,52 @@
+"""Long work that is interrupted from the keyboard: it ends soon with what it has, or at once."""
+
+from __future__ import annotations
+
+import signal
+import threading
+
+import pytest
+
+from sterna.session import interruptible
+
+
+class Work:
+    """Interrupts the main thread so many times, each time when the last one has been noticed."""
+
+    def __init__(self, times):
+        self.times, self.noticed, self.given_up = times, threading.Semaphore(0), threading.Event()
+
+    def __call__(self):
+        for _ in range(self.times):
+            signal.raise_signal(signal.SIGINT)
+            assert self.noticed.acquire(timeout=30)
+        return "what there is"
+
+    def give_up(self):
+        self.given_up.set()
+        self.noticed.release()
+
+    def hurry(self):
+        self.noticed.release()
+        return True
+
+
+def test_the_first_interruption_makes_it_hurry():
+    work = Work(1)
+    assert interruptible(work, work.give_up, work.hurry) == "what there is"
+    assert not work.given_up.is_set()
+
+
+def test_the_second_one_ends_it():
+    work = Work(2)
+    with pytest.raises(KeyboardInterrupt):
+        interruptible(work, work.give_up, work.hurry)
+    assert work.given_up.is_set()
+
+
+@pytest.mark.parametrize("hurry", [[], [lambda: False]], ids=["not asked", "nothing to show"])
+def test_what_can_not_hurry_is_given_up(hurry):
+    work = Work(1)
+    with pytest.raises(KeyboardInterrupt):
+        interruptible(work, work.give_up, *hurry)
+    assert work.given_up.is_set()
