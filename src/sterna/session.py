@@ -14,7 +14,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
@@ -205,25 +205,25 @@ def interruptible(
         except BaseException as error:  # noqa: BLE001 - handed on to whoever waits
             future.set_exception(error)
 
-    thread = threading.Thread(target=run, name="sterna-work", daemon=True)
-    thread.start()
+    # Not ``join``: in some versions of Python, a thread whose join was interrupted counts as ended.
     try:
         try:
-            _joined(thread)
+            threading.Thread(target=run, name="sterna-work", daemon=True).start()
+            _wait_for(future)
         except KeyboardInterrupt:
             if not hurry():
                 raise
-            _joined(thread)
+            _wait_for(future)
     except BaseException:
         give_up()
-        thread.join(PATIENCE_SECONDS)
+        wait([future], PATIENCE_SECONDS)
         raise
     return future.result()
 
 
-def _joined(thread: threading.Thread) -> None:
-    while thread.is_alive():
-        thread.join(LOOK_SECONDS)
+def _wait_for(future: Future[T]) -> None:
+    while not future.done():
+        wait([future], LOOK_SECONDS)
 
 
 def _terminated(number: int, _: Any) -> NoReturn:
