@@ -9,9 +9,8 @@ from sterna.operators.state_machine import pickled
 from sterna.query import Query
 from sterna.session import recommended_conf, session
 from sterna.strategies import all_at_once, batched, fluid, matched, paced
-from sterna.stream import KeyedStream, Stream, read, rows, value
+from sterna.stream import KeyedStream, Stream, read, rows, unpack, value
 from sterna.targets import balance, bins, rescale
-from sterna.unpacking import read_parquet, unpack
 
 __version__ = "0.1.0"
 
@@ -37,7 +36,6 @@ __all__ = [
     "paced",
     "pickled",
     "read",
-    "read_parquet",
     "recommended_conf",
     "rescale",
     "rows",
