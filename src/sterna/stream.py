@@ -15,7 +15,6 @@ import pyarrow as pa
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from sterna.dataflow import Dataflow
-from sterna.durations import seconds
 from sterna.errors import InvalidInput
 from sterna.graph import Source, Stateful, Transformed, build, only
 from sterna.operators.accumulators import Aggregate as Function
@@ -27,6 +26,7 @@ from sterna.operators.state_machine import Pickled, StateMachine
 from sterna.schemas import arrow_schema, key_type_ok, of_frame
 from sterna.sources.chosen import chosen
 from sterna.sources.recipe import Recipe
+from sterna.wishes import checked, rows
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -239,7 +239,7 @@ class KeyedStream:
             output: the output's schema, as DDL or Arrow.
             later: columns that ``later.notify_at`` keeps beside the key; by default those of the stream.
         """
-        wishes = self._wishes(tables)
+        wishes = checked(tables, self.keys, self.time, self.stream.spark)
         out = self._output(output)
         kept = (
             pa.schema([item for item in self.schema if item.name not in self.keys])
@@ -327,7 +327,7 @@ class KeyedStream:
         theirs = [other.schema.field(key).type for key in other.keys]
         if mine != theirs:
             raise InvalidInput(f"the keys of the two streams differ in type: {mine} and {theirs}")
-        wishes = self._wishes(tables)
+        wishes = checked(tables, self.keys, self.time, self.stream.spark)
         out = self._output(output)
         kept = pa.schema([]) if later is None else arrow_schema(later, self.stream.spark)
 
@@ -351,56 +351,12 @@ class KeyedStream:
         # Built once already here, so that what does not make sense is said at the user's line.
         return Stream(Stateful(kind, inputs, build, None, wanted), build(kind, edges).output)
 
-    def _wishes(self, tables: Mapping[str, TableWish] | None) -> dict[str, TableWish]:
-        out = {}
-        for name, wish in (tables or {}).items():
-            if not isinstance(wish, TableWish):
-                raise InvalidInput(
-                    f"table {name!r} must be made with sterna.value(...) or sterna.rows(...), not {wish!r}"
-                )
-            if not name.isidentifier() or name == "later":
-                raise InvalidInput(f"{name!r} can't be the name of a state table")
-            schema = arrow_schema(wish.schema, self.stream.spark)
-            taken = {"_position", "_found"} & {*schema.names, *self.keys}
-            if taken:
-                raise InvalidInput(
-                    f"table {name!r}: {taken.pop()!r} is what get() adds to what it finds; use another name"
-                )
-            timed = wish.time or self.time
-            if wish.kind == "rows" and wish.keep is not None and timed is None:
-                raise InvalidInput(
-                    f"table {name!r} has an expiry but the stream has no event time: key_by(..., time=...)"
-                )
-            clash = set(schema.names) & {*self.keys, *([timed] if wish.kind == "rows" and timed else [])}
-            if clash:
-                raise InvalidInput(
-                    f"table {name!r}: {sorted(clash)} are the key and time columns already; leave them out"
-                )
-            out[name] = replace(wish, schema=schema)
-        return out
-
     def _output(self, output: Any) -> pa.Schema:
         if output is None:
             raise InvalidInput(
                 "a fold needs output=..., the schema of what it returns, such as 'auction long, n long'"
             )
         return arrow_schema(output, self.stream.spark)
-
-
-def value(schema: Any) -> TableWish:
-    """A state table with one row a key."""
-    return TableWish("value", schema)
-
-
-def rows(schema: Any, time: str | None = None, keep: str | float | None = None) -> TableWish:
-    """A state table with many rows a key, each with a time.
-
-    Args:
-        schema: the value columns.
-        time: the name of the time column, by default the stream's.
-        keep: how long after its time a row is kept, such as ``"1 hour"``; for ever by default.
-    """
-    return TableWish("rows", schema, time, None if keep is None else int(seconds(keep) * 1e6))
 
 
 def _is_time(kind: pa.DataType) -> bool:

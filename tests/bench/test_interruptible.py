@@ -7,6 +7,8 @@ import threading
 
 import pytest
 
+from sterna.bench.laboratory import Laboratory
+from sterna.bench.sizes import SMOKE
 from sterna.session import interruptible
 
 
@@ -50,3 +52,10 @@ def test_what_can_not_hurry_is_given_up(hurry):
     with pytest.raises(KeyboardInterrupt):
         interruptible(work, work.give_up, *hurry)
     assert work.given_up.is_set()
+
+
+@pytest.mark.parametrize("measured", [False, True])
+def test_a_laboratory_hurries_once_there_is_something_to_tell(tmp_path, measured):
+    said = []
+    lab = Laboratory(None, tmp_path, SMOKE, 5, said.append, measured=measured)
+    assert lab.hurry() is lab.late is bool(said) is measured

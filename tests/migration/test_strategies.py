@@ -13,6 +13,7 @@ from sterna import strategies
 from sterna.configuration import Configuration
 from sterna.errors import InvalidInput
 from sterna.matching import matchings
+from sterna.pacing import PATIENCE
 from sterna.statistics import EpochCost, Statistics
 
 COUNTS = st.dictionaries(st.tuples(st.integers(0, 9), st.integers(0, 9)), st.integers(1, 9), max_size=30)
@@ -136,7 +137,7 @@ def test_paced_ends_within_its_latency_once_it_knows_the_price(load, price, seed
         size = 10_000 * len(step)
         took.append(100 * random.normal(1, 0.05) + price * size)
         known.recent.append(EpochCost(len(took), took[-1], size, len(step)))
-        assert len(took) <= 256 * strategies.PATIENCE
+        assert len(took) <= 256 * PATIENCE
     too_long = [one for one in took if one > max(latency, 120 + price * 10_000)]
     assert len(too_long) <= max(4, len(took) // 20)
 
@@ -151,7 +152,7 @@ def test_paced_backs_off_while_epochs_are_too_long_but_never_starves():
     assert sum(sizes) == 16
     assert set(sizes) == {0, 1}
     # The first at once, then one every eighth epoch.
-    assert len(sizes) == 15 * strategies.PATIENCE + 1
+    assert len(sizes) == 15 * PATIENCE + 1
 
 
 def paced_sizes(cost, latency, bins=256, recent=()):
