@@ -34,6 +34,19 @@ def assigned(owners: Ints, sizes: Floats, cuts: Ints, tau: float) -> Plan:
     return Plan.of(owners, np.repeat(np.array(workers, np.int64), ends - begins), sizes, tau)
 
 
+def cuts_of(owners: Ints, workers: int) -> Ints:
+    """The intervals of some owners as cuts, for so many workers; empty intervals are at the end.
+
+    Example:
+        >>> cuts_of(np.array([3, 3, 0, 1, 1]), 4)
+        array([0, 2, 3, 5, 5])
+    """
+    cuts = np.full(workers + 1, len(owners))
+    inner = np.flatnonzero(np.diff(owners)) + 1
+    cuts[: len(inner) + 1] = [0, *inner]
+    return cuts
+
+
 def matched(overlap: Floats) -> Ints:
     """For each row the column that it is given, so that most is kept in all; -1 where that keeps nothing."""
     rows, columns = linear_sum_assignment(overlap, maximize=True)

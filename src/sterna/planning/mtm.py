@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sterna.errors import InvalidInput
-from sterna.planning.assigning import assigned
+from sterna.planning.assigning import assigned, cuts_of
 from sterna.planning.inputs import shares
 from sterna.planning.overlap import kept
 from sterna.planning.plan import Numbers, Plan, Problem, Workers, before
@@ -86,7 +86,7 @@ def mtm(
 def _looked_at(problem: Problem, single: Plan, values: Values, held: Floats) -> tuple[Ints, Floats]:
     """Partitionings, none too uneven, and what they cost later: the single-step plan first."""
     workers, inputs, sight = problem.workers, values.inputs, values.sight(held)
-    others = [_cuts(single.assignment, workers)]
+    others = [cuts_of(single.assignment, workers)[None]]
     if values.found.prices and len(problem.owners) == inputs.bins:
         pieces = Pieces.of(shares(problem.sizes), problem.loads, workers, inputs.tau)
         others += options(
@@ -99,11 +99,3 @@ def _looked_at(problem: Problem, single: Plan, values: Values, held: Floats) -> 
         np.concatenate([rows, candidates[even]]),
         np.concatenate([sight.value(rows, workers), sight.values[workers][even]]),
     )
-
-
-def _cuts(owners: Ints, workers: int) -> Ints:
-    """As one row of cuts into so many intervals, the empty ones at the end."""
-    cuts = np.full((1, workers + 1), len(owners))
-    inner = np.flatnonzero(np.diff(owners)) + 1
-    cuts[0, : len(inner) + 1] = [0, *inner]
-    return cuts

@@ -47,6 +47,12 @@ class Pools:
             for count, pieces in self._pieces.items()
         }
 
+    def add(self, found: Mapping[int, Ints]) -> None:
+        """Some more candidates, by worker count."""
+        for count, rows in found.items():
+            if count not in self._complete:
+                self.candidates[count] = _distinct([self.candidates[count], rows])
+
     def solved(self) -> Solution:
         """The values of all candidates."""
         pairs = [(one, after) for one in self._matrix.counts for after in self._matrix.following(one)]

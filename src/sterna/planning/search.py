@@ -1,9 +1,10 @@
 """Which partitionings to look at, where there are too many to look at all of them.
 
-A pool of candidates for each worker count is renewed in rounds. In each round the values of the candidates
-are found as if there were no other partitionings; then better ones are looked for. Those that the best way
-comes by are kept, and those of the least value. Those are added that would make the best way cheaper. The
-rest of a pool are single-step plans with a little chance in them, which is where new ideas come from.
+A pool of candidates for each worker count begins with what single-step plans lead to (``walk``), and is
+renewed in rounds. In each round the values of the candidates are found as if there were no other
+partitionings; then better ones are looked for. Those that the best way comes by are kept, and those of the
+least value. Those are added that would make the best way cheaper. The rest of a pool are single-step plans
+with a little chance in them, which is where new ideas come from.
 
 Better ones are found by the dynamic programme of ``priced``: from the partitionings visited most, to each
 next count, with more or less of the guessed values (``fitting``) as prices of intervals. Whether what it
@@ -30,12 +31,13 @@ from sterna.planning.inputs import Inputs
 from sterna.planning.pools import Pools
 from sterna.planning.sequence import partitionings
 from sterna.planning.tasks import Each, in_turn
+from sterna.planning.walk import trodden
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 WARM = 3
-"""Before the first round, pools are filled in so many steps, from a single candidate each."""
+"""Before the first round, pools are filled in so many steps, from the first candidates."""
 
 
 @dataclass(frozen=True)
@@ -94,6 +96,7 @@ def search(
         values = pools.solved().values
         tell(1.0)
         return Found(pools.candidates, values, {}, exact=True)
+    pools.add(trodden(inputs, effort.pool // 2))
     for step in range(WARM):
         pools.widen()
         tell((step + 1) / (WARM + effort.rounds) / 2)
