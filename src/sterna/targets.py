@@ -206,7 +206,7 @@ Wish = Target | Mapping[int, int] | Iterable[tuple[int, int]] | Assigned
 def as_target(wish: Wish) -> Target:
     """A target; or a map or set of (bin, worker), or a plan for all bins, taken as one.
 
-    A plan is taken with as many workers as its highest number needs.
+    A plan is taken with as many workers as it says, and with as many as its highest number needs.
     """
     if isinstance(wish, Target):
         return wish
@@ -215,4 +215,5 @@ def as_target(wish: Wish) -> Target:
         return explicit(cast("Mapping[int, int] | Iterable[tuple[int, int]]", wish))
     owners = np.asarray(planned_workers)
     target = explicit(enumerate(owners.tolist()))
-    return replace(target, bits=bits_of(len(owners)), workers=check_workers(int(owners.max()) + 1))
+    workers = max(int(owners.max()) + 1, getattr(wish, "workers", 0))
+    return replace(target, bits=bits_of(len(owners)), workers=check_workers(workers))

@@ -90,6 +90,7 @@ def test_a_query_tells_of_its_bins_and_its_past(spark, tmp_path):
         (["--workers", "2-9999999999"], "there are at most 4096 workers"),
         (["--workers", "2-3"], "has 4 workers, which is none of the counts 2, 3"),
         (["--bins", 8, "--tau", 0.01], "the least tau is"),
+        (["--bins", 2, "--tau", 5], "the worker count 4 is more than the 2 bins"),
         (["--bins", 8, "--tau", 1, "--gamma", 1], "gamma is 1.0"),
     ],
 )

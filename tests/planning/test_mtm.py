@@ -21,6 +21,7 @@ from sterna.planning.mtm import mtm
 from sterna.planning.precompute import precompute
 from sterna.planning.priced import Pieces
 from sterna.planning.search import Effort
+from sterna.targets import as_target
 
 SMALL = Effort(pool=24, exact=0, rounds=3, looked_at=12)
 
@@ -250,3 +251,20 @@ def test_changes_that_are_certain_are_prepared_for():
         ours, single = plan.assignment, step.assignment
         totals = [totals[0] + plan.moved, totals[1] + step.moved]
     assert totals == [3, 16]
+
+
+@pytest.mark.parametrize("gamma", [0.0, 0.5])
+def test_the_last_workers_leave_where_that_is_asked_for(gamma):
+    sizes, here = [9, 9, 1, 1, 9, 9, 9, 9], [0, 0, 1, 1, 2, 2, 3, 3]
+    matrix = Matrix.of([3, 4], [[0, 1], [1, 0]])
+    values = precompute(sizes, [1] * 8, matrix, tau=0.5, gamma=gamma)
+    anybody = mtm(here, sizes, [1] * 8, 3, values)
+    assert anybody.assignment.max() == 3  # the second has least to lose
+    last = mtm(here, sizes, [1] * 8, 3, values, leaving="last")
+    assert set(last.assignment.tolist()) == {0, 1, 2}
+    assert last.moved == sum(size for size, a, b in zip(sizes, here, last.assignment, strict=True) if a != b)
+    assert as_target(last).workers == last.workers == 3
+    if not gamma:
+        assert last.moved == ssm(here, sizes, [1] * 8, 3, 0.5, leaving="last").moved
+    with pytest.raises(InvalidInput, match="leaving is 'first'"):
+        mtm(here, sizes, [1] * 8, 3, values, leaving="first")

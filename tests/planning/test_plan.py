@@ -95,10 +95,10 @@ def test_the_input_is_left_as_it_was(name):
 
 
 def test_the_gap_is_what_may_be_saved_of_what_moves():
-    plan = BoundedPlan(np.array([0]), moved=10.0, kept=0.0, tau=0.0, bound=9.0)
+    plan = BoundedPlan(np.array([0]), moved=10.0, kept=0.0, tau=0.0, workers=1, bound=9.0)
     assert plan.gap == pytest.approx(0.1)
     assert not plan.optimal
-    assert BoundedPlan(np.array([0]), moved=0.0, kept=1.0, tau=0.0, bound=0.0).optimal
+    assert BoundedPlan(np.array([0]), moved=0.0, kept=1.0, tau=0.0, workers=1, bound=0.0).optimal
 
 
 def test_arrays_without_a_masked_entry_are_arrays():

@@ -15,7 +15,7 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 
-def assigned(owners: Ints, sizes: Floats, cuts: Ints, tau: float) -> Plan:
+def assigned(owners: Ints, sizes: Floats, cuts: Ints, tau: float, *, last_leave: bool = False) -> Plan:
     """The plan that gives the intervals between cuts to workers.
 
     Args:
@@ -23,15 +23,17 @@ def assigned(owners: Ints, sizes: Floats, cuts: Ints, tau: float) -> Plan:
         sizes: how much state each bin has.
         cuts: where the intervals begin and end, from 0 to the number of bins; an interval may be empty.
         tau: what the plan says about its balance.
+        last_leave: whether only numbers below the number of intervals may have one.
     """
     begins, ends = cuts[:-1][np.diff(cuts) > 0], cuts[1:][np.diff(cuts) > 0]
     many = int(owners.max()) + 1
     piece = np.repeat(np.arange(len(begins)), ends - begins)
     overlap = np.bincount(piece * many + owners, weighed(sizes), len(begins) * many).reshape(-1, many)
-    heirs = matched(overlap.astype(np.float64))
-    free = unused(owners, heirs.tolist())
+    below = len(cuts) - 1 if last_leave else None
+    heirs = matched(overlap[:, :below].astype(np.float64))
+    free = unused(owners, heirs.tolist(), below)
     workers = [heir if heir >= 0 else next(free) for heir in heirs.tolist()]
-    return Plan.of(owners, np.repeat(np.array(workers, np.int64), ends - begins), sizes, tau)
+    return Plan.of(owners, np.repeat(np.array(workers, np.int64), ends - begins), sizes, tau, len(cuts) - 1)
 
 
 def cuts_of(owners: Ints, workers: int) -> Ints:

@@ -152,7 +152,8 @@ BASELINES: Mapping[str, Baseline] = {
 def _plan(problem: Problem, new: Ints) -> Plan:
     """The plan, with the balance that came out."""
     heaviest = float(np.bincount(new, problem.loads).max())
-    return Plan.of(problem.owners, new.astype(np.int64), problem.sizes, problem.tau_of(heaviest))
+    tau = problem.tau_of(heaviest)
+    return Plan.of(problem.owners, new.astype(np.int64), problem.sizes, tau, problem.workers)
 
 
 def _mixed(numbers: Ints, seed: int) -> npt.NDArray[np.uint64]:

@@ -7,6 +7,7 @@ What takes seconds to import is imported when the command runs.
 
 from __future__ import annotations
 
+import os
 import re
 import time
 from pathlib import Path
@@ -85,9 +86,16 @@ def precompute(
     from sterna.session import interruptible, workplace
 
     matrix = _matrix_of(checkpoint, operator, history, workers)
-    inputs = Inputs.of(*_bins_of(checkpoint, operator, state, bins), matrix, tau, gamma)
+    sizes, loads = _bins_of(checkpoint, operator, state, bins)
+    if matrix.counts[-1] > len(sizes):
+        raise InvalidInput(
+            f"the worker count {matrix.counts[-1]} is more than the {len(sizes)} bins: some would have none"
+        )
+    inputs = Inputs.of(sizes, loads, matrix, tau, gamma)
     if not file.parent.is_dir():
         raise typer.BadParameter(f"there is no folder {file.parent}", param_hint="FILE")
+    if not os.access(file if file.exists() else file.parent, os.W_OK):
+        raise typer.BadParameter(f"{file} can't be written", param_hint="FILE")
     start = time.monotonic()
     with (
         workplace(master, memory, str(folder) if folder else None) as (spark, _),

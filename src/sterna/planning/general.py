@@ -92,8 +92,8 @@ def general(
             f"the mean{problem.too_heavy(limit)}; the least tau known to be possible is {rounded_up(least)}",
             least,
         )
-    plan = Plan.of(problem.owners, task.candidates[place], problem.sizes, tau)
-    return BoundedPlan(plan.assignment, plan.moved, plan.kept, tau, min(bound, plan.moved))
+    plan = Plan.of(problem.owners, task.candidates[place], problem.sizes, tau, problem.workers)
+    return BoundedPlan(plan.assignment, plan.moved, plan.kept, tau, problem.workers, min(bound, plan.moved))
 
 
 @dataclass(frozen=True, eq=False)

@@ -39,6 +39,7 @@ def mtm(
     workers: int,
     values: Values,
     tolerance: float = 0.0,
+    leaving: str = "any",
 ) -> Plan:
     """The best next partitioning in the long run; see the module's docstring.
 
@@ -50,6 +51,8 @@ def mtm(
         values: what partitionings cost later. They say what tau is. There may be several times as many bins
             as they know, whose bins then are groups of neighbours.
         tolerance: how much of all state, and of all load, may be in other bins than the values were made for.
+        leaving: who may leave where there will be fewer workers: ``"any"``, or the ``"last"``, numbers
+            ``workers`` and up, as a query needs it. Later on, anybody may, by the values.
 
     Raises:
         InvalidInput: an entry is wrong, or the values hold for other bins, or don't know so many workers:
@@ -73,14 +76,18 @@ def mtm(
     values.inputs.matrix.place(workers)
     values.check_state(problem.sizes, problem.loads, tolerance)
     tau = values.inputs.tau
-    single = ssm(assignment, sizes, loads, workers, tau)
-    held = before(shares(problem.sizes))
+    single = ssm(assignment, sizes, loads, workers, tau, leaving)
+    state = shares(problem.sizes)
+    held = before(state)
     rows, later = _looked_at(problem, single, values, held)
-    paid = held[-1] - kept(problem.cuts[None], rows, held)[0]
+    # Nobody keeps what those have who leave.
+    last_leave = leaving == "last"
+    staying = before(np.where(problem.owners < workers, state, 0.0)) if last_leave else held
+    paid = held[-1] - kept(problem.cuts[None], rows, staying)[0]
     total = paid + values.inputs.gamma * later
     alike = np.flatnonzero(total <= total.min() + ALIKE)
     best = alike[np.argmin(paid[alike])]
-    return assigned(problem.owners, problem.sizes, rows[best], tau)
+    return assigned(problem.owners, problem.sizes, rows[best], tau, last_leave=last_leave)
 
 
 def _looked_at(problem: Problem, single: Plan, values: Values, held: Floats) -> tuple[Ints, Floats]:

@@ -54,21 +54,24 @@ class Plan:
         moved: how much state moves.
         kept: how much stays.
         tau: how much more than the mean a worker's load may be, as asked for or as found.
+        workers: how many workers there will be; some may have no bins, and where any may leave, the numbers
+            of those that stay may be higher.
     """
 
     assignment: Ints
     moved: float
     kept: float
     tau: float
+    workers: int
 
     def __post_init__(self) -> None:
         self.assignment.setflags(write=False)
 
     @classmethod
-    def of(cls, before: Ints, after: Ints, sizes: Floats, tau: float) -> Plan:
+    def of(cls, before: Ints, after: Ints, sizes: Floats, tau: float, workers: int) -> Plan:
         """The plan that leads from one assignment to another."""
         stays = before == after
-        return Plan(after, float(sizes[~stays].sum()), float(sizes[stays].sum()), tau)
+        return Plan(after, float(sizes[~stays].sum()), float(sizes[stays].sum()), tau, workers)
 
 
 @dataclass(frozen=True, eq=False)

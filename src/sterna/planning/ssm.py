@@ -75,7 +75,7 @@ def ssm(
     new = np.empty(len(problem.owners), np.int64)
     for begin, end, run in pieces:
         new[begin:end] = runs.worker(run) if run >= 0 else next(free)
-    return Plan.of(problem.owners, new, problem.sizes, tau)
+    return Plan.of(problem.owners, new, problem.sizes, tau, problem.workers)
 
 
 class _Runs:
