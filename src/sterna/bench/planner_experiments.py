@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import statistics
 import time
 from collections.abc import Callable
@@ -136,10 +137,13 @@ def _state(room: Room, trace: Trace) -> list[dict[str, Any]]:
 
 
 def _gamma(room: Room, trace: Trace) -> list[dict[str, Any]]:
-    """The plan that looks ahead, for several discounts, against the single-step plan."""
+    """The plan that looks ahead, for several discounts, against the single-step plan.
+
+    For the usual balance, and for one that leaves twice the room.
+    """
     out = []
-    for state in room.extremes():
-        tau = state.tau(room.sizes.tau, room.sizes.counts)
+    for state, room_left in itertools.product(room.extremes(), (1, 2)):
+        tau = state.tau(room_left * room.sizes.tau, room.sizes.counts)
         single = replay(planners(state, tau, 0)["ssm"], trace, state).figures()
         for gamma in room.sizes.gammas:
             found = {"ssm": single, "mtm": room.ahead(trace, state, tau, gamma)}
