@@ -12,9 +12,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sterna.columns import Ints, times
 from sterna.examples.items import SPACE, expanded, items_of
-from sterna.operators.base import contiguous, microseconds
+from sterna.folds import Ints, contiguous, microseconds, times
 
 
 @dataclass(frozen=True)

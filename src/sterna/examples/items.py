@@ -9,9 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 import sterna
-from sterna.columns import Ints
 from sterna.errors import InvalidInput
-from sterna.operators.base import contiguous
+from sterna.folds import Ints, contiguous
 from sterna.stream import Stream
 
 if TYPE_CHECKING:

@@ -35,13 +35,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 import sterna
-from sterna.columns import Ints, ints, times
 from sterna.durations import seconds
 from sterna.errors import InvalidInput, check_whole
 from sterna.examples.candidates import Candidates, parts_of
 from sterna.examples.items import read
 from sterna.examples.sums import add
-from sterna.operators.handles import Later, Tables
+from sterna.folds import Ints, Later, Tables, ints, times
 from sterna.stream import Stream
 
 if TYPE_CHECKING:

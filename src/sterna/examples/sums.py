@@ -9,9 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sterna.columns import Ints, first_of_each, ints
-from sterna.operators.base import contiguous
-from sterna.operators.handles import Handle
+from sterna.folds import Handle, Ints, contiguous, first_of_each, ints
 
 
 @dataclass(frozen=True)

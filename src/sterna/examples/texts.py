@@ -18,9 +18,9 @@ import pyarrow.compute as pc
 from pyspark.sql import functions as F
 
 import sterna
-from sterna.columns import Ints, ints, times
 from sterna.errors import InvalidInput, check_whole
 from sterna.examples.items import SPACE, expanded
+from sterna.folds import Ints, ints, times
 from sterna.hashing import hash_keys
 from sterna.stream import Stream
 

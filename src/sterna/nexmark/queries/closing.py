@@ -14,10 +14,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 import sterna
-from sterna.columns import first_of_each, ints
+from sterna.folds import Later, Tables, first_of_each, ints
 from sterna.nexmark.queries.columns import only
 from sterna.nexmark.streams import Streams
-from sterna.operators.handles import Later, Tables
 from sterna.stream import Stream
 
 OPEN = "seller long, category long, reserve long, dateTime timestamp, expires timestamp"

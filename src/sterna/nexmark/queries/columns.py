@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pyarrow as pa
 
-from sterna.columns import ints, times
 from sterna.durations import seconds
+from sterna.folds import ints, times
 
 Rows = Callable[[pa.Table], pa.Table]
 

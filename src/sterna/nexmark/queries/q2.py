@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from sterna.columns import ints
+from sterna.folds import ints
 from sterna.nexmark.queries.columns import only
 from sterna.nexmark.streams import Streams
 from sterna.stream import Stream

@@ -6,10 +6,9 @@ import numpy as np
 import pyarrow as pa
 
 import sterna
-from sterna.columns import ints
+from sterna.folds import Later, Tables, ints
 from sterna.nexmark.queries.columns import distinct, microseconds, only, tumbling
 from sterna.nexmark.streams import Streams
-from sterna.operators.handles import Later, Tables
 from sterna.stream import Stream
 
 LENGTH = "60 seconds"

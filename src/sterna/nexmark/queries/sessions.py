@@ -13,9 +13,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 import sterna
-from sterna.columns import Ints, first_of_each, ints, times
+from sterna.folds import Ints, Later, Tables, first_of_each, ints, times
 from sterna.nexmark.queries.columns import distinct, microseconds
-from sterna.operators.handles import Later, Tables
 from sterna.stream import Stream
 
 PAIRS = "auction long, window timestamp, gap string, seller long, bidder long, price long"

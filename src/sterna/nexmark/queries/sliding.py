@@ -14,10 +14,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 import sterna
-from sterna.columns import first_of_each, ints, times
+from sterna.folds import Later, Tables, first_of_each, ints, times
 from sterna.nexmark.queries.columns import microseconds, only
 from sterna.nexmark.streams import Streams
-from sterna.operators.handles import Later, Tables
 from sterna.stream import Stream
 
 COUNTS = "window timestamp, auction long, n long"

@@ -1,10 +1,29 @@
-"""Arrow's columns as NumPy's arrays, and back: what operators written by hand share."""
+"""What functions for ``unary`` and ``binary`` are written with.
+
+That is the types of what they are handed (``Tables``, a ``Handle`` for each table, ``Later``), and Arrow's
+columns as NumPy's arrays, and back.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+
+from sterna.operators.base import contiguous, microseconds
+from sterna.operators.handles import Handle, Later, Tables
+
+__all__ = [
+    "Handle",
+    "Ints",
+    "Later",
+    "Tables",
+    "contiguous",
+    "first_of_each",
+    "ints",
+    "microseconds",
+    "times",
+]
 
 Ints = npt.NDArray[np.int64]
 TIME = pa.timestamp("us", tz="UTC")
