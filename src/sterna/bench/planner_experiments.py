@@ -139,13 +139,16 @@ def _state(room: Room, trace: Trace) -> list[dict[str, Any]]:
 def _gamma(room: Room, trace: Trace) -> list[dict[str, Any]]:
     """The plan that looks ahead, for several discounts, against the single-step plan.
 
-    For the usual balance, and for one that leaves twice the room.
+    For the usual balance all of them, the least and the greatest for one that leaves twice the room.
     """
+    gammas = room.sizes.gammas
     out = []
-    for state, room_left in itertools.product(room.extremes(), (1, 2)):
-        tau = state.tau(room_left * room.sizes.tau, room.sizes.counts)
+    for state, (left, some) in itertools.product(
+        room.extremes(), ((1, gammas), (2, (gammas[0], gammas[-1])))
+    ):
+        tau = state.tau(left * room.sizes.tau, room.sizes.counts)
         single = replay(planners(state, tau, 0)["ssm"], trace, state).figures()
-        for gamma in room.sizes.gammas:
+        for gamma in some:
             found = {"ssm": single, "mtm": room.ahead(trace, state, tau, gamma)}
             out.append({**_setting(trace, state, tau), "gamma": gamma, "planners": found})
     return out
