@@ -2,8 +2,8 @@
 
 In: a view. Out: a target of the bins that should change hands, or why not. It waits until a worker has
 clearly more than its share in several epochs in a row (hysteresis: it levels to less than what makes it act),
-lets a while pass after every move (cool-down), longer after one that did not bring what was promised, and
-does not move bytes that do not pay. Pure.
+goes by the epochs since the load last moved (``steady``), lets a while pass after every move (cool-down),
+longer after one that did not bring what was promised, and does not move bytes that do not pay. Pure.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from sterna.controllers.chance import likely
 from sterna.controllers.hot import hottest
 from sterna.controllers.plans import Planner, least_moved, placed
 from sterna.controllers.promise import Failure, failed
+from sterna.controllers.steady import Steady
 from sterna.controllers.verdict import Verdict
 from sterna.controllers.view import Standing, View
 from sterna.controllers.worth import bill, too_dear
@@ -33,6 +34,9 @@ CHANCE = 3.0
 
 HELPS = 0.05
 """By how much of the mean the fullest worker must get less; otherwise no plan helps."""
+
+MOVING = 2
+"""After so many times ``epochs`` epochs it acts on a load that keeps moving."""
 
 DOUBLINGS = 6
 """How many times the cool-down doubles, at most, while plans fail."""
@@ -63,43 +67,70 @@ class Balancer:
         return Verdict("; ".join(one.why for one in verdicts))
 
     def _look(self, view: View, standing: Standing) -> Verdict:
-        name = standing.name
-        too_early = self._too_early(view, standing)
-        if too_early is not None:
-            return Verdict(f"{name} {too_early}")
-        loads = standing.loads(self.epochs)
-        total = np.sum(loads, axis=0)
+        name, steady = standing.name, Steady(standing, MOVING * self.epochs)
+        stays = self._too_early(view, standing) or self._level(standing) or self._unsure(standing, steady)
+        if stays is not None:
+            return Verdict(f"{name}{stays}")
+        epochs = self._tell(standing, steady)
+        total = np.sum(standing.loads(epochs), axis=0)
         fullest, mean = int(np.argmax(total)), float(total.mean())
-        ratio = min(float(one.max() / one.mean()) for one in loads)
-        if ratio <= self.above:
-            return Verdict(f"{name} is level: its fullest worker has {_times(total.max() / mean)} the mean")
-        if total[fullest] - mean <= CHANCE * np.sqrt(mean):
-            return Verdict(f"{name}: {mean:,.0f} rows for a worker are too few to tell load from chance")
         said = f"{name}: worker {fullest} has {_times(total[fullest] / mean)} the mean load"
-        failure = failed(view, standing, self.epochs)
+        failure = failed(view, standing, self.epochs, steady)
         rest = self.cool_down * 2 ** min(0 if failure is None else failure.plans, DOUBLINGS)
-        if failure is not None and not failure.told:
+        if failure is not None and not failure.told and not failure.moved:
             return _disappointed(said, failure, rest, name)
         waited = view.quiet(name)
         if waited < rest:
             return Verdict(f"{said}; {duration(rest - waited)} of the cool-down are left")
-        return self._planned(view, standing, said, 0 if failure is None else failure.plans)
+        return self._planned(view, standing, epochs, said, 0 if failure is None else failure.plans)
+
+    def _tell(self, standing: Standing, steady: Steady) -> int:
+        """How many epochs tell the load as it is."""
+        # Of epochs before a move it is less sure what each bin got, and what its worker would have got.
+        return max(self.epochs, min(steady.epochs, standing.unmoved))
+
+    def _level(self, standing: Standing) -> str | None:
+        """Why no worker has too much; ``None`` if one had in all of the last epochs."""
+        ratio = min(float(one.max() / one.mean()) for one in standing.loads(self.epochs))
+        if ratio > self.above:
+            return None
+        calmest = f"the most even of the last {self.epochs} epochs"
+        return f" is level: its fullest worker had {_times(ratio)} the mean in {calmest}"
+
+    def _unsure(self, standing: Standing, steady: Steady) -> str | None:
+        """Why it may be that no worker has too much; ``None`` if one has for sure."""
+        if steady.epochs < self.epochs and not self._matters(standing, steady):
+            return f": its load has just moved, and {self.epochs} epochs of it are needed"
+        total = np.sum(standing.loads(self._tell(standing, steady)), axis=0)
+        most, mean = float(total.max()), float(total.mean())
+        if most <= self.above * mean:
+            return f" is level: its fullest worker has {_times(most / mean)} the mean"
+        if most - mean <= CHANCE * np.sqrt(mean):
+            return f": {mean:,.0f} rows for a worker are too few to tell load from chance"
+        return None
+
+    def _matters(self, standing: Standing, steady: Steady) -> bool:
+        """Whether a worker has had too much for so long that it matters, though the load keeps moving."""
+        many = MOVING * self.epochs
+        loads = standing.loads(many)
+        too_much = len(loads) == many and all(one.max() > self.above * one.mean() for one in loads)
+        return too_much and steady.keeps_moving(many)
 
     def _too_early(self, view: View, standing: Standing) -> str | None:
         """Why nothing can be said of an operator; ``None`` if something can."""
         under_way, seen = view.moving(standing.name), len(standing.last(self.epochs))
         if standing.configuration.workers < 2:
-            return "has one worker"
+            return " has one worker"
         if under_way is not None:
-            return f"is in migration {under_way.name}"
+            return f" is in migration {under_way.name}"
         if seen < self.epochs:
-            return f"got rows in {seen} epochs so far, and {self.epochs} are needed"
+            return f" got rows in {seen} epochs so far, and {self.epochs} are needed"
         return None
 
-    def _planned(self, view: View, standing: Standing, said: str, failures: int) -> Verdict:
-        """What a plan makes of it; ``failures`` plans in a row have failed before."""
-        here, keys = standing.configuration, standing.keys(self.epochs)
-        rows = likely(standing.rows(self.epochs), self.epochs, keys, here)
+    def _planned(self, view: View, standing: Standing, epochs: int, said: str, failures: int) -> Verdict:
+        """What a plan by the last epochs makes of it; ``failures`` plans in a row have failed before."""
+        here, keys = standing.configuration, standing.keys(epochs)
+        rows = likely(standing.rows(epochs), epochs, keys, here)
         before = np.bincount(here.owners, rows, here.workers)
         hot = hottest(rows, keys, here, self.tau)
         facts: dict[str, Any] = {"before": _ratio(before), **({} if hot is None else hot.facts)}
@@ -111,12 +142,18 @@ class Balancer:
             return Verdict(why, operator=standing.name, declined=True, facts=facts)
         wanted = placed(plan, here)
         after = np.bincount(wanted.owners, rows, here.workers)
-        facts = {**facts, "after": _ratio(after), **({"failed": failures} if failures else {})}
+        since = standing.samples[-epochs].cost.epoch
+        facts = {
+            **facts,
+            "after": _ratio(after),
+            "since": since,
+            **({"failed": failures} if failures else {}),
+        }
         if before.max() - after.max() < HELPS * before.mean():
             why = _and(f"{said}, and no plan helps", ":", told)
             return Verdict(why, operator=standing.name, declined=True, facts=facts)
         cost = bill(view, {standing.name: wanted})
-        slowest = float(np.mean([max(one.busy) for one in standing.last(self.epochs)])) * 1e3
+        slowest = float(np.mean([max(one.busy) for one in standing.last(epochs)])) * 1e3
         gained = slowest * float(1 - after.max() / before.max())
         dear = too_dear(view, cost, gained, self.pays_back)
         if dear is not None:
@@ -170,9 +207,12 @@ def balancer(
         above: it acts when the fullest worker has more than so many times the mean.
         tau: to what share above the mean a plan should level; less than ``above`` - 1, so that it does not
             act again at once. ``"least"``: as even as can be.
-        epochs: in how many epochs in a row that must have been so.
+        epochs: in how many epochs in a row that must have been so, and of one load; of a load that keeps
+            moving, in twice as many. It goes by all the epochs since the load last moved, as far as 32 or
+            twice as many go back.
         cool_down: how long it waits after a migration of the operator, and after its own last word; twice as
-            long for each plan in a row that did not bring what it had promised.
+            long for each plan in a row that did not bring what it had promised, unless the load has moved
+            since and stayed for twice ``epochs``.
         pays_back: within how long the time that epochs gain must make up for the time that moving takes.
         plan: what to move: a function of (assignment, sizes, loads, workers, tau) that returns something with
             an ``assignment``; by default the least state, as ``sterna.planning.general`` finds it. If it

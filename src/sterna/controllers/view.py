@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, reduce
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from types import MappingProxyType
 
 import numpy as np
@@ -60,6 +60,12 @@ class Standing:
     def moved_since(self, epoch: Worked) -> bool:
         """Whether bins were elsewhere in an epoch than they are now."""
         return epoch.placed != self._placed
+
+    @property
+    def unmoved(self) -> int:
+        """In how many of the last epochs in which rows reached it bins were where they are now."""
+        seen = reversed(self.samples)
+        return sum(1 for _ in takewhile(lambda one: not self.moved_since(one.operators[self.name]), seen))
 
     def rows(self, epochs: int) -> Floats:
         """About how many rows each bin gets in an epoch: the mean of the last ones."""
