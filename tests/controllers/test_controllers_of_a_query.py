@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 import time
 
@@ -137,6 +138,102 @@ def test_one_that_raises_is_switched_off_and_the_query_goes_on(asked):
     assert said[0]["reason"] == "it raised ZeroDivisionError('oops')"
     assert twin.coordinator.last.configurations["counts"].workers == 3
     assert set(totals(twin).values()) == {4}
+
+
+class Unspeakable(Exception):
+    """It raises when it is printed."""
+
+    def __repr__(self):
+        raise self
+
+    __str__ = __repr__
+
+
+RAISED = {
+    "CancelledError()": asyncio.CancelledError(),
+    "KeyboardInterrupt()": KeyboardInterrupt(),
+    "GeneratorExit()": GeneratorExit(),
+    "SystemExit(3)": SystemExit(3),
+    "Unspeakable, which can't be printed": Unspeakable(),
+    "ValueError('\\udcff')": ValueError("\udcff"),
+}
+
+
+@pytest.mark.parametrize("words", RAISED)
+def test_whatever_one_raises_the_others_are_asked(start, words):
+    answered = threading.Semaphore(0)
+
+    def broken(view):
+        raise RAISED[words]
+
+    def sound(view):
+        answered.release()
+
+    twin = start(counts(), bins=16, workers=2)
+    asking = Asking(running.Controllers([broken, sound], twin.coordinator, twin.migrate), lambda: False)
+    asking.start()
+    for _ in range(2):
+        asking.committed(twin.epoch(EVEN))
+        assert answered.acquire(timeout=60)
+    asking.stop()
+    (said,) = twin.coordinator.history.said()
+    assert (said["controller"], said["outcome"]) == ("broken", "off")
+    assert said["reason"] == f"it raised {words}"
+
+
+def test_a_users_interrupt_is_not_the_controllers(asked):
+    def slow(view):
+        raise KeyboardInterrupt  # as if Ctrl-C were pressed meanwhile: here it runs in the main thread
+
+    with pytest.raises(KeyboardInterrupt):
+        asked(slow)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        Unspeakable(),
+        Verdict(Unspeakable(), rescale(3)),
+        Verdict("", rescale(3), facts={"odd": Unspeakable()}),
+    ],
+    ids=["target", "words", "facts"],
+)
+def test_an_answer_that_can_not_be_printed(asked, answer):
+    def odd(view):
+        return answer
+
+    twin, said = asked(odd, lambda view: Verdict("not now", declined=True))
+    assert {one["controller"]: one["outcome"] for one in said} in (
+        {"odd": "refused", "<lambda>": "declined"},
+        {"odd": "off", "<lambda>": "declined"},
+    )
+    assert "Unspeakable" in said[0]["reason"]
+    assert set(totals(twin).values()) == {4}
+
+
+def test_what_keeps_all_from_being_asked_is_told_once_and_they_are_asked_again(start):
+    tried, answered = threading.Semaphore(0), threading.Event()
+    errors = [asyncio.CancelledError("no progress"), asyncio.CancelledError("no progress")]
+
+    def backlog():
+        tried.release()
+        if errors:
+            raise errors.pop()
+
+    twin = start(counts(), bins=16, workers=2)
+    members = running.Controllers(
+        [lambda view: answered.set()], twin.coordinator, twin.migrate, backlog=backlog
+    )
+    asking = Asking(members, lambda: False)
+    asking.start()
+    for _ in range(3):
+        asking.committed(twin.epoch(EVEN))
+        assert tried.acquire(timeout=60)
+    assert answered.wait(60)
+    asking.stop()
+    (said,) = twin.coordinator.history.said()
+    assert (said["controller"], said["outcome"]) == ("controllers", "failed")
+    assert said["reason"] == "they could not be asked: CancelledError('no progress')"
 
 
 @pytest.mark.parametrize(

@@ -72,17 +72,32 @@ class Member:
         self.said.append(Said.of({**event, "epoch": epoch}))
         self.gist = gist
         if not again:
-            self._record(history, epoch, event)
+            record(history, epoch, self.name, event)
 
     def switch_off(self, history: History, epoch: int, reason: str, time: float) -> None:
         """It is asked no more, and the history tells why."""
         self.off = True
-        self._record(history, epoch, {"outcome": OFF, "reason": reason, "time": time})
+        record(history, epoch, self.name, {"outcome": OFF, "reason": reason, "time": time})
 
-    def _record(self, history: History, epoch: int, event: dict[str, Any]) -> None:
-        whole = {"kind": CONTROLLER, "controller": self.name, "epoch": epoch, **event}
-        with contextlib.suppress(StateError, OSError):
-            history.say(epoch, whole)
+
+def record(history: History, epoch: int, controller: str, event: Mapping[str, Any]) -> None:
+    """Writes down what a controller said, or what became of it, after an epoch."""
+    whole = {"kind": CONTROLLER, "controller": controller, "epoch": epoch, **event}
+    with contextlib.suppress(StateError, OSError):
+        history.say(epoch, whole)
+
+
+def words_of(error: BaseException) -> str:
+    """An error in words, also where it has none: that of a controller may raise when it is printed.
+
+    >>> words_of(ValueError("no"))
+    "ValueError('no')"
+    """
+    try:
+        # What can't be encoded can't be written down.
+        return repr(error).encode("utf-8", "backslashreplace").decode()
+    except BaseException:  # noqa: BLE001 - it is somebody's own code
+        return f"{type(error).__name__}, which can't be printed"
 
 
 def _plain(facts: Any) -> dict[str, Any]:

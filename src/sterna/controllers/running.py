@@ -2,13 +2,14 @@
 
 They are obeyed through the control stream. A wish of a controller goes the way of a user's: ``migrate``, with
 the controller named as the cause. While a migration that one of them asked for is not over, none is asked.
-What they say goes to the history (``members``). One that raises is switched off, and the history tells why;
-one whose wish can't be is told so there. Nothing of this reaches the query.
+What they say goes to the history (``members``). One that raises, whatever it is, is switched off, and the
+history tells why; one whose wish can't be is told so there. Nothing of this reaches the query.
 """
 
 from __future__ import annotations
 
 import contextlib
+import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable
@@ -16,13 +17,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from sterna import asking, strategies
-from sterna.controllers.members import Member
+from sterna.controllers.members import Member, record, words_of
 from sterna.controllers.options import checked
 from sterna.controllers.sample import Sample
 from sterna.controllers.verdict import (
     ADVISED,
     ASKED,
     DECLINED,
+    FAILED,
     OFF,
     REFUSED,
     Controller,
@@ -43,6 +45,9 @@ REMEMBERED = 512
 
 PATIENCE_SECONDS = 60.0
 """After so long without an answer a controller is switched off."""
+
+ALL = "controllers"
+"""What they are called together."""
 
 Migrate = Callable[..., str]
 
@@ -79,6 +84,7 @@ class Controllers:
         self._open: str | None = None
         self._asking: tuple[Member, float] | None = None
         self._turn = 0
+        self._stumbled: str | None = None
         if self._members:
             self._remember()
 
@@ -93,7 +99,7 @@ class Controllers:
         self._last = None  # nobody is asked before the first epoch of this start
         by_name = {member.name: member for member in self._members}
         for event in self._coordinator.history.said():
-            if event["controller"] in by_name and event["outcome"] != OFF:
+            if event["controller"] in by_name and event["outcome"] not in (OFF, FAILED):
                 by_name[event["controller"]].said.append(Said.of(event))
 
     def committed(self, manifest: Manifest) -> None:
@@ -141,6 +147,14 @@ class Controllers:
         self._switch_off(asked[0], f"it has not answered for {PATIENCE_SECONDS:.0f} seconds")
         return True
 
+    def stumbled(self, error: BaseException) -> None:
+        """Has the history tell what kept them all from being asked; the same but once."""
+        reason = f"they could not be asked: {words_of(error)}"
+        if reason != self._stumbled:
+            self._stumbled = reason
+            event = {"outcome": FAILED, "reason": reason, "time": self._coordinator.clock()}
+            record(self._coordinator.history, self._epoch, ALL, event)
+
     def _view(self, last: Manifest) -> View:
         now = self._coordinator.clock()
         cores = self._count_cores()
@@ -171,24 +185,34 @@ class Controllers:
         self._asking = (member, time.monotonic())
         try:
             answer = member.controller(replace(view, said=tuple(member.said)))
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever it is, the query goes on without the controller
+        except BaseException as error:  # noqa: BLE001 - whatever it is, the query goes on without the controller
+            _let_through(error)
             if turn == self._turn:
-                self._switch_off(member, f"it raised {error!r}")
+                self._switch_off(member, f"it raised {words_of(error)}")
             return
         finally:
             if turn == self._turn:
                 self._asking = None
         if answer is None or turn != self._turn:
             return
+        try:
+            self._answered(member, answer, view)
+        except SternaError:
+            return  # the query has ended, or its checkpoint can't be written: it says so itself
+        except BaseException as error:  # noqa: BLE001 - what it answered may raise whatever is done with it
+            _let_through(error)
+            self._switch_off(member, f"what it said can't be written down: {words_of(error)}")
+
+    def _answered(self, member: Member, answer: Any, view: View) -> None:
         verdict = answer if isinstance(answer, Verdict) else Verdict("it says no more", answer)
         try:
             self._heed(member, verdict, view)
         except InvalidInput as error:
             self._tell(member, REFUSED, verdict, view, reason=str(error))
         except SternaError:
-            return  # the query has ended, or its checkpoint can't be written: it says so itself
+            raise
         except Exception as error:  # noqa: BLE001 - an answer of any kind
-            self._tell(member, REFUSED, verdict, view, reason=f"it can't be understood: {error!r}")
+            self._tell(member, REFUSED, verdict, view, reason=f"it can't be understood: {words_of(error)}")
 
     def _heed(self, member: Member, verdict: Verdict, view: View) -> None:
         if verdict.target is None:
@@ -225,3 +249,9 @@ class Controllers:
     @property
     def _epoch(self) -> int:
         return -1 if self._last is None else self._last.epoch
+
+
+def _let_through(error: BaseException) -> None:
+    """Raises again what is not the controller's: a user's Ctrl-C, which only the main thread gets."""
+    if isinstance(error, KeyboardInterrupt) and threading.current_thread() is threading.main_thread():
+        raise error

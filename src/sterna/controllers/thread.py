@@ -3,7 +3,7 @@
 One of them is told of every committed epoch and asks at once; while the query is idle it asks now and then,
 because time alone may be a reason to act. Another one watches it: if a controller does not answer for long,
 whether epochs come or not, it is given up and the others are asked by a new thread; the one that hangs does
-nothing more, whatever it answers.
+nothing more, whatever it answers. Neither ends by what goes wrong while they ask; the history tells.
 """
 
 from __future__ import annotations
@@ -64,7 +64,11 @@ class Asking:
     def _watch(self) -> None:
         """Gives up on a controller as soon as its time is over."""
         while not self._stopped.wait(max(self._controllers.patience(), LOOK_SECONDS)):
-            if self._controllers.give_up():
+            try:
+                given_up = self._controllers.give_up()
+            except Exception:  # noqa: BLE001 - it is given up, though that could not be written down
+                given_up = True
+            if given_up:
                 self._begin()
                 self._wake.set()
 
@@ -80,9 +84,16 @@ class Asking:
                 return
             if not told and not self._idle():
                 continue
-            with contextlib.suppress(
-                SternaError, OSError
-            ):  # the query itself will meet the same trouble and report it
-                while self._new:
-                    self._controllers.committed(self._new.popleft())
-                self._controllers.ask()
+            self._ask()
+
+    def _ask(self) -> None:
+        """Has them asked about what is new; whatever goes wrong, they are asked again."""
+        try:
+            while self._new:
+                self._controllers.committed(self._new.popleft())
+            self._controllers.ask()
+        except (SternaError, OSError):
+            return  # the query itself will meet the same trouble and report it
+        except BaseException as error:  # noqa: BLE001 - without this thread none would ever be asked again
+            with contextlib.suppress(Exception):
+                self._controllers.stumbled(error)

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from sterna.controllers.view import View
 
 ASKED, ADVISED, DECLINED, REFUSED, OFF = "asked", "advised", "declined", "refused", "off"
+FAILED = "failed"
+"""None could be asked."""
 
 
 @dataclass(frozen=True)
