@@ -77,6 +77,38 @@ def test_it_tells_what_they_would_do_and_changes_nothing(run, sterna, tmp_path, 
     text = sterna("advise").stdout
     assert "balancer  move: counts: worker 0 has" in text
     assert "2 → 8 workers" in text
+    assert "  target: --workers 8\n" in text
+
+
+def test_it_says_what_a_balancer_of_the_query_would_do(start, sterna):
+    twin = start(small.counts(), bins=64, workers=4, controllers=[advice_only(balancer())])
+    for _ in range(3):
+        twin.epoch(rows(hot(64, 0, 16, 2, 20)))
+    (inside,) = twin.coordinator.history.said()
+    (outside,) = json.loads(sterna("advise", "--controller", "balancer", "--format", "json").stdout)[
+        "controllers"
+    ]
+    for what in ("target", "strategy", "operator", "facts", "why"):
+        assert outside[what] == inside[what], what
+    assert len(outside["target"]["assignment"]) <= 6
+    (evenest,) = json.loads(
+        sterna("advise", "--controller", "balancer", "--tau", "least", "--format", "json").stdout
+    )["controllers"]
+    assert evenest["facts"]["after"] <= outside["facts"]["after"]
+    assert len(evenest["target"]["assignment"]) > len(outside["target"]["assignment"])
+
+
+def test_what_it_prints_is_what_other_commands_take(run, sterna):
+    run()
+    text = sterna("advise", "--controller", "balancer").stdout
+    (options,) = [line.split()[1:] for line in text.splitlines() if line.startswith("  target: ")]
+    assert options[:2] == ["--operator", "counts"]
+    (found,) = json.loads(sterna("advise", "--controller", "balancer", "--format", "json").stdout)[
+        "controllers"
+    ]
+    planned = json.loads(sterna("plan", *options, "--format", "json").stdout)
+    assert planned["target"] == found["target"]
+    assert planned["operators"] == found["operators"]
 
 
 def test_one_of_them_with_options(run, sterna):
@@ -126,6 +158,8 @@ def test_a_migration_of_a_controller_is_told_once(run, sterna):
     ("options", "words"),
     [
         (["--above", 1], "above must be"),
+        (["--above", 1.05], "above=1.05 must be more than 1 + tau=1.1"),
+        (["--tau", "most"], "tau must be a number from 0 on, or 'least', not 'most'"),
         (["--most", 0], "most: "),
         (["--utilisation", 2], "utilisation must be"),
         (["--operator", "nobody"], "operator 'nobody' does not exist"),

@@ -44,7 +44,7 @@ DOUBLINGS = 6
 
 @dataclass(frozen=True)
 class Balancer:
-    """See ``balancer``."""
+    """See ``balancer``. Times are in seconds."""
 
     above: float = 1.2
     tau: float | str = 0.1
@@ -191,11 +191,11 @@ def _times(ratio: float) -> str:
 
 def balancer(
     *,
-    above: float = 1.2,
-    tau: float | str = 0.1,
-    epochs: int = 3,
-    cool_down: str | float = "30 seconds",
-    pays_back: str | float = "5 minutes",
+    above: float = Balancer.above,
+    tau: float | str = Balancer.tau,
+    epochs: int = Balancer.epochs,
+    cool_down: str | float = Balancer.cool_down,
+    pays_back: str | float = Balancer.pays_back,
     plan: Planner | None = None,
     strategy: Strategy | None = None,
     operator: str | None = None,
@@ -204,16 +204,17 @@ def balancer(
     """A controller that gives every worker about as many rows.
 
     Args:
-        above: it acts when the fullest worker has more than so many times the mean.
+        above: it acts when the fullest worker has more than so many times the mean; 1.2 by default.
         tau: to what share above the mean a plan should level; less than ``above`` - 1, so that it does not
-            act again at once. ``"least"``: as even as can be.
-        epochs: in how many epochs in a row that must have been so, and of one load; of a load that keeps
-            moving, in twice as many. It goes by all the epochs since the load last moved, as far as 32 or
-            twice as many go back.
-        cool_down: how long it waits after a migration of the operator, and after its own last word; twice as
-            long for each plan in a row that did not bring what it had promised, unless the load has moved
-            since and stayed for twice ``epochs``.
-        pays_back: within how long the time that epochs gain must make up for the time that moving takes.
+            act again at once; a tenth by default. ``"least"``: as even as can be.
+        epochs: in how many epochs in a row, three by default, that must have been so, and of one load; of a
+            load that keeps moving, in twice as many. It goes by all the epochs since the load last moved, as
+            far as 32 or twice as many go back.
+        cool_down: how long it waits after a migration of the operator, and after its own last word, half a
+            minute by default; twice as long for each plan in a row that did not bring what it had promised,
+            unless the load has moved since and stayed for twice ``epochs``.
+        pays_back: within how long, five minutes by default, the time that epochs gain must make up for the
+            time that moving takes.
         plan: what to move: a function of (assignment, sizes, loads, workers, tau) that returns something with
             an ``assignment``; by default the least state, as ``sterna.planning.general`` finds it. If it
             raises ``InvalidInput`` there is no plan, and the history tells why.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from enum import Enum
 from typing import Annotated, Any
 
@@ -14,8 +15,8 @@ from sterna.commands import Checkpoint, Format, How, Operator, Order, Output
 from sterna.configuration import MAX_WORKERS
 from sterna.controllers.advising import advise as ask
 from sterna.controllers.advising import seen
-from sterna.controllers.autoscaler import autoscaler
-from sterna.controllers.balancer import balancer
+from sterna.controllers.autoscaler import Autoscaler, autoscaler
+from sterna.controllers.balancer import Balancer, balancer
 from sterna.controllers.verdict import Controller
 from sterna.controllers.view import View
 from sterna.errors import InvalidInput
@@ -23,6 +24,8 @@ from sterna.readable import size
 from sterna.remote import Remote
 from sterna.spelt import strategy_of
 from sterna.strategies import from_json
+
+MOST_MOVES_TOLD = 64
 
 
 class Kind(str, Enum):
@@ -41,7 +44,10 @@ def advise(
     ] = None,
     above: Annotated[
         float, typer.Option(help="Balancer: more than so many times the mean is too much for a worker.")
-    ] = 1.2,
+    ] = Balancer.above,
+    tau: Annotated[
+        str, typer.Option(help="Balancer: how much more than the mean a plan leaves to a worker, or least.")
+    ] = str(Balancer.tau),
     operator: Operator = None,
     least: Annotated[int, typer.Option(help="Autoscaler: so many workers at least.")] = 1,
     most: Annotated[
@@ -49,10 +55,14 @@ def advise(
     ] = MAX_WORKERS,
     utilisation: Annotated[
         float, typer.Option(help="Autoscaler: which part of their time workers should be busy at most.")
-    ] = 0.7,
+    ] = Autoscaler.utilisation,
     pays_back: Annotated[
-        str, typer.Option(help="Within how long a move must make up for what it takes.")
-    ] = "10 minutes",
+        str | None,
+        typer.Option(
+            help="Within how long a move must make up for what it takes.",
+            show_default=f"{Balancer.pays_back:g} and {Autoscaler.pays_back:g} seconds",
+        ),
+    ] = None,
     strategy: How = "all_at_once",
     output: Output = Format.table,
 ) -> None:
@@ -69,9 +79,9 @@ def advise(
     asked: dict[Kind, Controller] = {
         Kind.balancer: balancer(
             above=above,
-            tau=0.0,
-            epochs=max(1, min(3, len(view.samples))),
-            pays_back=pays_back,
+            tau=_number(tau),
+            epochs=max(1, min(Balancer.epochs, len(view.samples))),
+            pays_back=Balancer.pays_back if pays_back is None else pays_back,
             strategy=how,
             operator=operator,
         ),
@@ -80,7 +90,7 @@ def advise(
             least=least,
             utilisation=utilisation,
             window=_window(view),
-            pays_back=pays_back,
+            pays_back=Autoscaler.pays_back if pays_back is None else pays_back,
             strategy=how,
         ),
     }
@@ -99,6 +109,37 @@ def _window(view: View) -> float:
     return max(view.now - view.since_start[0].time, 1e-3) if view.samples else 1.0
 
 
+def _number(text: str) -> float | str:
+    """A number where it is one; what is wrong with another text, the balancer says."""
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def _options(target: Mapping[str, Any]) -> str:
+    """A target as ``sterna apply`` takes it.
+
+    >>> _options({"kind": "explicit", "assignment": [[3, 1], [4, 1], [5, 0], [9, 0]]})
+    '--move 3-4:1 --move 5:0 --move 9:0'
+    >>> _options({"kind": "rescale", "workers": 8})
+    '--workers 8'
+    """
+    if target["kind"] != "explicit":
+        return f"--workers {target['workers']}"
+    runs: list[list[int]] = []  # first bin, last bin, worker
+    for bin_, worker in sorted(target["assignment"]):
+        if runs and runs[-1][1:] == [bin_ - 1, worker]:
+            runs[-1][1] = bin_
+        else:
+            runs.append([bin_, bin_, worker])
+    if len(runs) > MOST_MOVES_TOLD:
+        return f"{len(runs):,} runs of bins; --format json tells them all"
+    return " ".join(
+        f"--move {first}{'' if first == last else f'-{last}'}:{worker}" for first, last, worker in runs
+    )
+
+
 def _lines(one: dict[str, Any]) -> list[str]:
     lines = [f"[bold]{one['controller']}[/bold]  {one['verdict']}: {escape(one['why'])}"]
     for name, planned in one.get("operators", {}).items():
@@ -107,4 +148,7 @@ def _lines(one: dict[str, Any]) -> list[str]:
             f"{planned['workers'][0]} → {planned['workers'][1]} workers"
         )
         lines.append(escape(told))
+    if "target" in one:
+        operator = "" if one["operator"] is None else f" --operator {one['operator']}"
+        lines.append(escape(f"  target:{operator} {_options(one['target'])}"))
     return lines
