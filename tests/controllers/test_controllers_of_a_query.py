@@ -327,6 +327,14 @@ def test_what_is_no_controller(start, controllers, words):
         checked(controllers, ["counts"])
 
 
+def test_functions_without_names_can_be_given_some():
+    one, other = (lambda view: None), (lambda view: None)
+    with pytest.raises(InvalidInput, match=r"called '<lambda>'.* an attribute name of a function"):
+        checked([one, advice_only(other)], ["counts"])
+    other.name = "other"
+    assert len(checked([one, advice_only(other)], ["counts"])) == 2
+
+
 def test_what_can_not_be_asked_gives_no_advice():
     for wrong in (5, None, "balancer", dict):
         with pytest.raises(InvalidInput, match="in advice_only is not a controller"):

@@ -96,7 +96,10 @@ def checked(controllers: Any, operators: Iterable[str]) -> list[Controller]:
             raise InvalidInput(f"{one!r} in controllers is not a controller: a function of a view")
         called, operator = name_of(one), getattr(one, "operator", None)
         if called in names:
-            raise InvalidInput(f"two controllers are called {called!r}; give each a name of its own (name=)")
+            raise InvalidInput(
+                f"two controllers are called {called!r}; give each a name of its own: the option name= of a "
+                "controller of Sterna, an attribute name of a function or object of your own"
+            )
         names.add(called)
         if isinstance(operator, str) and operator not in known:
             raise InvalidInput(
