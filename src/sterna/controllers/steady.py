@@ -17,15 +17,13 @@ from functools import cached_property
 
 import numpy as np
 
-from sterna.controllers.sample import Sample
+from sterna.controllers.sample import PARTS, Sample
 from sterna.controllers.view import Standing
+from sterna.heat import spread
 from sterna.statistics import Floats
 
 HORIZON = 32
 """How many epochs back it looks for a move of the load, unless more are asked for."""
-
-PARTS = 1024
-"""The shares are those of the bins, or of so many parts of the hash space where there are more."""
 
 MOVED = 4.0
 """By how many standard deviations two spreads must differ to be two loads."""
@@ -68,8 +66,8 @@ class Steady:
         return self._by_part(self._samples[-self._horizon :])
 
     def _by_part(self, samples: Sequence[Sample]) -> Floats:
-        """The rows of each part of the hash space in each epoch, the newest first."""
-        rows = [one.operators[self._name].by_bin(self._parts) for one in reversed(samples)]
+        """The rows of each bin, or part of the hash space, in each epoch, the newest first."""
+        rows = [spread(one.operators[self._name].by_part, self._parts) for one in reversed(samples)]
         return np.array(rows, np.float64).reshape(-1, self._parts)
 
     @cached_property
