@@ -76,6 +76,20 @@ def test_larger_problems_come_out_as_by_the_quadratic_algorithm(seed, old, new):
     )
 
 
+@settings(max_examples=150, deadline=None)
+@given(st.data(), st.integers(9, 40), st.sampled_from(["any", "last"]))
+def test_pieces_that_cover_many_intervals_come_out_as_by_the_quadratic_algorithm(data, count, leaving):
+    old, new = data.draw(st.integers(1, count)), data.draw(st.integers(1, count + 2))
+    amount = data.draw(st.sampled_from([st.just(0), st.integers(0, 3), st.floats(0, 1)]))
+    sizes, loads = (
+        np.array(data.draw(st.lists(amount, min_size=count, max_size=count)), float) for _ in "ab"
+    )
+    owners = np.arange(count) * old // count
+    plan = ssm(owners, sizes, loads, new, "least", leaving)
+    kept = sizes if leaving == "any" else np.where(owners < new, sizes, 0.0)
+    assert plan.kept == pytest.approx(quadratic(owners, kept, loads, new, plan.tau + 1e-9), abs=1e-9)
+
+
 def quadratic(owners, sizes, loads, workers, tau):
     """The same recurrence as it would be written down.
 
@@ -141,6 +155,14 @@ def test_thousands_of_bins_are_planned_within_the_balance():
         plan = ssm(owners, sizes, loads, new, 0.3)
         assert held(plan, loads).max() <= 1.3 * loads.sum() / new * (1 + 1e-9)
         assert 0 <= plan.moved < sizes.sum() / 2
+
+
+@pytest.mark.parametrize(("old", "new"), [(1024, 8), (1024, 1000), (8, 1024), (600, 600)])
+def test_bins_without_any_load_keep_the_largest_intervals(old, new):
+    owners = np.arange(1024) * old // 1024
+    sizes = np.random.default_rng(old).random(1024)
+    whole = np.sort(np.bincount(owners, sizes))[::-1]
+    assert ssm(owners, sizes, np.zeros(1024), new, 0).kept == pytest.approx(whole[:new].sum())
 
 
 def test_intervals_that_follow_one_another_are_as_many_as_pieces():

@@ -14,11 +14,10 @@ How. Bins are cut from left to right. Where a cut falls inside the interval of a
 whether that worker has got the piece to the left of it; nothing else of the past does. So the best way to cut
 the first x bins into k pieces is known for every x, k and this one bit: O(m n') numbers. Each follows from
 those at the begins within reach of one piece. What a piece keeps is its overlap with the one old worker it
-goes to: the one that it begins in, one that it covers, or the one that it ends in. Each of these is a number
-of the begin plus a number of the end, so the best begin is where the former is largest in a window, and
-maxima of windows are looked up in a table of maxima over powers of two. That takes O(m n' (log m + c)) time
-and O(m (n' + log m + c)) space, where c is how many old intervals fit whole into one new one; the paper takes
-O(m² n') and O(m n'). Pieces that keep nothing go to whoever is left.
+goes to: the one that it begins in, the largest one that it covers, or the one that it ends in. Each of these
+is a number of the begin plus a number of the end, so the best begin is where the former is largest in a
+window; windows only move to the right, so the maxima of all of them take linear time (``windows``). That is
+O(m n') time and space; the paper takes O(m² n') and O(m n'). Pieces that keep nothing go to whoever is left.
 """
 
 from __future__ import annotations
@@ -29,11 +28,11 @@ import numpy.typing as npt
 from sterna.errors import InvalidInput
 from sterna.planning.assigning import unused
 from sterna.planning.plan import Numbers, Plan, Problem, Workers, before
+from sterna.planning.windows import NEVER, Blocks, Running, Windows
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Piece = tuple[int, int, int]
-NEVER = -np.inf
 
 
 def ssm(
@@ -70,7 +69,8 @@ def ssm(
     runs = _Runs(problem, last_leave=leaving == "last")
     tau = problem.resolved(tau)
     first = problem.reach(problem.limit(tau))
-    pieces = _traced(_best(runs, first, workers), runs, first)
+    ranges = _Ranges(runs, first, workers)
+    pieces = _traced(_best(runs, first, ranges), runs, first, ranges)
     free = unused(problem.owners, [runs.worker(run) for *_, run in pieces if run >= 0], runs.below)
     new = np.empty(len(problem.owners), np.int64)
     for begin, end, run in pieces:
@@ -101,18 +101,39 @@ class _Runs:
         return np.where(self.stays[run], self.held[right] - self.held[left], 0.0)
 
 
-def _best(runs: _Runs, first: Ints, workers: int) -> Floats:
+class _Ranges:
+    """Where the cut after so many pieces can be: at least so far, and at most.
+
+    A cut is no further than the pieces reach, and not so near that those which are left don't reach the end.
+    More pieces than as few as all bins fit into and two for each run are of no use: those that keep something
+    are one for each run at most, and what they leave over can be cut like those few, and where they begin.
+    """
+
+    def __init__(self, runs: _Runs, first: Ints, workers: int) -> None:
+        last = np.searchsorted(first, np.arange(runs.count + 1), "right") - 1
+        far = [0]
+        while far[-1] < runs.count:
+            far.append(int(last[far[-1]]))
+        self.pieces = min(workers, runs.count, len(far) - 1 + 2 * len(runs.starts))
+        near = [runs.count]
+        while near[-1] > 0:
+            near.append(int(first[near[-1]]))
+        left = [*([0] * (self.pieces + 1 - len(near))), *near[::-1]]
+        self.low = [max(pieces, at) for pieces, at in enumerate(left[-self.pieces - 1 :])]
+        self.high = [*far, *([runs.count] * (self.pieces + 1 - len(far)))]
+
+
+def _best(runs: _Runs, first: Ints, ranges: _Ranges) -> Floats:
     """For each number of pieces and each place of the last cut, the most that is kept to the left of it.
 
     It is told apart whether the run that the cut lies in has got a piece already. A cut between two runs lies
     in neither, so it counts as not.
     """
-    workers = min(workers, runs.count)
-    best = np.full((workers + 1, 2, runs.count + 1), NEVER)
+    best = np.full((ranges.pieces + 1, 2, runs.count + 1), NEVER)
     best[0, 0, 0] = 0.0
     steps = _Steps(runs, first)
-    for pieces in range(1, workers + 1):
-        steps.forward(best[pieces - 1], best[pieces])
+    for pieces in range(1, ranges.pieces + 1):
+        steps.forward(best[pieces - 1], best[pieces], ranges.low[pieces - 1], ranges.high[pieces])
     return best
 
 
@@ -125,80 +146,84 @@ class _Steps:
     FREE, TAKEN, FREE_LESS_HELD, EITHER, FREE_AND_REST = range(5)
     """What is looked up of a begin.
 
-    That is the best with its run free, with its run taken, the former less what is held before, the better of
-    the first two, and the first with what the run still has.
+    That is the best with its run free; with its run taken; with its run free, less what is held before; the
+    better of free and taken; with its run free, and what that still has. The first three are looked up in the
+    run that the piece ends in, the others before it.
     """
 
     def __init__(self, runs: _Runs, first: Ints) -> None:
-        self._runs = runs
-        self._rest = runs.overlap(np.arange(runs.count), runs.count, runs.of)
-        rows = self._rows(first[1:])
-        low, high, self._added = (np.stack(part) for part in zip(*(row[1:] for row in rows), strict=True))
-        empty = low > high
-        self._added[empty] = NEVER
-        low[empty] = high[empty] = 0
-        levels = np.frexp(high - low + 1)[1] - 1
-        what = np.array([row[0] for row in rows])[:, None]
-        self._table = np.empty((int(levels.max()) + 1, 5, runs.count))
-        offset = (levels * 5 + what) * runs.count
-        self._left, self._right = offset + low, offset + high + 1 - (1 << levels)
+        self._runs, first, end = runs, first[1:], np.arange(1, runs.count + 1)
+        start = runs.starts[runs.of]
+        same = Windows(np.maximum(first, start), end, runs.count)
+        earlier = Windows(first, start, runs.count)
+        rows = [same] * 3 + [earlier] * 2
+        kinds = [(same.blocks, 3), (earlier.blocks, 2)]
+        self._left, self._right = Running(kinds, from_right=True), Running(kinds, from_right=False)
+        self._left_at = np.stack([self._left.at(what, row.left) for what, row in enumerate(rows)])
+        self._right_at = np.stack([self._right.at(what, row.right) for what, row in enumerate(rows)])
+        self._any_left = bool((same.left >= 0).any() or (earlier.left >= 0).any())
+        self._rest = runs.overlap(end - 1, runs.count, runs.of)
+        goes_on = np.where(runs.stays[runs.of], 0.0, NEVER)
+        self._added = np.stack([runs.held[end], runs.held[end] - runs.held[start]]) + goes_on
+        at_cut = end == runs.ends[runs.of]
+        self._at_cut, self._elsewhere = np.where(at_cut, 0.0, NEVER), np.where(at_cut, NEVER, 0.0)
+        self._values = np.empty((5, runs.count))
+        self._between(earlier)
 
-    def _rows(self, first: Ints) -> list[tuple[int, Ints, Ints, Floats]]:
-        """Which begins each end looks at, and for what.
+    def _between(self, earlier: Windows) -> None:
+        """For the runs that lie whole in a piece; a run counts to the block that it begins in."""
+        runs, many, of = self._runs, len(self._runs.starts), earlier.blocks.of
+        blocks = Blocks.cut((np.flatnonzero(np.diff(of[runs.starts])) + 1).tolist(), many)
+        right, left = Running([(blocks, 1)], from_right=False), Running([(blocks, 1)], from_right=True)
+        # The last run before the one that the piece ends in, if it is in the same block as its end.
+        place, last = earlier.right, runs.of - 1
+        there = (place >= 0) & (of[runs.starts[last]] == of[place])
+        self._covered, self._covered_at = right, right.at(0, np.where(there, last, -1))
+        self._whole_right = right.maxima(runs.whole, 0, many)[self._covered_at]
+        following = np.minimum(runs.of + 1, many - 1)
+        there = (runs.of + 1 < many) & (of[runs.starts[following]] == of)
+        self._whole_left = left.maxima(runs.whole, 0, many)[left.at(0, np.where(there, following, -1))]
+        ahead = np.where(earlier.blocks.first[runs.starts] < runs.starts, runs.starts - 1, -1)
+        self._ahead = self._right.at(self.EITHER, ahead)
 
-        Each is (what, lowest begin, highest begin, what the end adds). The first three lead to a run that is
-        taken.
-        """
-        runs, end = self._runs, np.arange(1, self._runs.count + 1)
-        last = runs.of
-        start, nothing = runs.starts[last], np.zeros(runs.count)
-        inner, held = np.maximum(first, start), runs.held[end]
-        goes_on = np.where(runs.stays[last], 0.0, NEVER)
-        rows = [
-            (self.TAKEN, inner, end - 1, nothing),
-            (self.FREE_LESS_HELD, inner, end - 1, held + goes_on),
-            (self.EITHER, first, start - 1, held - runs.held[start] + goes_on),
-            (self.FREE, inner, end - 1, nothing),
-            (self.FREE_AND_REST, first, start - 1, nothing),
-            (self.EITHER, first, start - 1, nothing),
-        ]
-        covered = last - runs.of[first]
-        for further in range(1, int(covered.max())):
-            run = np.minimum(runs.of[first] + further, len(runs.starts) - 1)
-            rows.append(
-                (
-                    self.EITHER,
-                    first,
-                    runs.starts[run] - 1,
-                    np.where(further < covered, runs.whole[run], NEVER),
-                )
-            )
-        return rows
+    def forward(self, old: Floats, new: Floats, low: int, high: int) -> None:
+        """From the best with some pieces to the best with one more: begins and ends from low to high."""
+        runs, here = self._runs, slice(low, high)
+        values, before_it, after_it = self._values[:, here], old[:, here], new[:, low + 1 : high + 1]
+        values[: self.FREE_LESS_HELD] = before_it
+        free, taken = before_it[0], before_it[1]
+        np.subtract(free, runs.held[here], out=values[self.FREE_LESS_HELD])
+        either = np.maximum(free, taken, out=values[self.EITHER])
+        rest = np.add(free, self._rest[here], out=values[self.FREE_AND_REST])
+        right = self._right.maxima(values, low, high)
+        found = right.take(self._right_at[:, here])
+        free, taken = after_it[0], after_it[1]
+        # A run that lies whole in the piece may be right of a window's cut, with the begin right of the cut
+        # or left of it, or both may be left of it.
+        free[:] = self._over_runs(right, low, high)
+        if self._any_left:
+            np.maximum(rest, either + self._whole_left[here], out=rest)
+            left = self._left.maxima(values, low, high).take(self._left_at[:, here])
+            np.maximum(free, left[self.EITHER] + self._whole_right[here], out=free)
+            np.maximum(found, left, out=found)
+        np.maximum(free, found[self.FREE], out=free)
+        np.maximum(free, found[self.EITHER], out=free)
+        np.maximum(free, found[self.FREE_AND_REST], out=free)
+        found[self.FREE_LESS_HELD : self.FREE_AND_REST] += self._added[:, here]
+        np.maximum.reduce(found[self.TAKEN : self.FREE_AND_REST], axis=0, out=taken)
+        # A cut between two runs lies in neither.
+        np.maximum(free, taken + self._at_cut[here], out=free)
+        taken += self._elsewhere[here]
 
-    def forward(self, old: Floats, new: Floats) -> None:
-        """From the best with some pieces to the best with one more."""
-        runs, table = self._runs, self._table
-        table[0, : self.FREE_LESS_HELD] = old[:, :-1]
-        np.subtract(old[0, :-1], runs.held[:-1], out=table[0, self.FREE_LESS_HELD])
-        np.maximum(old[0, :-1], old[1, :-1], out=table[0, self.EITHER])
-        np.add(old[0, :-1], self._rest, out=table[0, self.FREE_AND_REST])
-        for level in range(1, len(table)):
-            half, wide = 1 << (level - 1), runs.count - (1 << level) + 1
-            np.maximum(
-                table[level - 1, :, :wide],
-                table[level - 1, :, half : half + wide],
-                out=table[level, :, :wide],
-            )
-        flat = table.reshape(-1)
-        found = np.maximum(flat.take(self._left), flat.take(self._right))
-        found += self._added
-        np.max(found[3:], axis=0, out=new[0, 1:])
-        np.max(found[:3], axis=0, out=new[1, 1:])
-        new[0, runs.ends] = np.maximum(new[0, runs.ends], new[1, runs.ends])
-        new[1, runs.ends] = NEVER
+    def _over_runs(self, right: Floats, low: int, high: int) -> Floats:
+        """The best with a run that lies whole in the piece, if it and the begin are right of the cut."""
+        runs = self._runs
+        one, other = int(runs.of[low]), int(runs.of[high - 1]) + 1
+        values = runs.whole[one:other] + right.take(self._ahead[one:other])
+        return self._covered.maxima(values, one, other).take(self._covered_at[low:high])
 
 
-def _traced(best: Floats, runs: _Runs, first: Ints) -> list[Piece]:
+def _traced(best: Floats, runs: _Runs, first: Ints, ranges: _Ranges) -> list[Piece]:
     """The pieces of the best partitioning, from the left.
 
     Each is (first bin, end, the old run whose worker gets it, or -1).
@@ -206,32 +231,37 @@ def _traced(best: Floats, runs: _Runs, first: Ints) -> list[Piece]:
     end, taken = runs.count, 0
     out: list[Piece] = []
     for pieces in range(int(np.argmax(best[:, 0, end])), 0, -1):
-        low = int(first[end])
-        row = best[pieces - 1, :, low:end] + _gains(runs, low, end, taken)
-        before_taken, place = np.unravel_index(int(np.argmax(row)), row.shape)
-        begin = low + int(place)
-        out.append((begin, end, _heir(runs, begin, end, int(before_taken), taken)))
-        end, taken = begin, int(before_taken)
+        low, high = max(int(first[end]), ranges.low[pieces - 1]), min(end, ranges.high[pieces - 1] + 1)
+        row = best[pieces - 1, :, low:high] + _gains(runs, low, high, end, taken)
+        before_taken, place = divmod(int(row.argmax()), high - low)
+        begin = low + place
+        out.append((begin, end, _heir(runs, begin, end, before_taken, taken)))
+        end, taken = begin, before_taken
     return out[::-1]
 
 
-def _gains(runs: _Runs, low: int, end: int, taken: int) -> Floats:
+def _gains(runs: _Runs, low: int, high: int, end: int, taken: int) -> Floats:
     """What a piece keeps that ends here, from each begin on, whose run is free (first row) or taken.
 
     ``taken`` says whether the run that it ends in is so afterwards.
     """
-    begin = np.arange(low, end)
-    run, last = runs.of[low:end], int(runs.of[end - 1])
+    run, last = runs.of[low:high], int(runs.of[end - 1])
+    first, start = int(run[0]), int(runs.starts[last])
     inside, same = end < runs.ends[last], run == last
-    left, right = runs.overlap(begin, end, run), runs.overlap(begin, end, last)
+    right = runs.held[end] - np.maximum(runs.held[low:high], runs.held[start])
+    if not runs.stays[last]:
+        right[:] = 0.0
     if taken:
-        return np.stack([right, np.where(same, 0.0, right)])
+        return np.array([right, np.where(same, 0.0, right)])
+    left = runs.overlap(np.arange(low, high), end, run)
     # The largest run between the one that the piece begins in and the one that it ends in.
-    between = np.zeros(last + 1)
-    between[: max(0, last - 1)] = np.maximum.accumulate(runs.whole[1:last][::-1])[::-1]
-    middle = between[run] if inside else np.where(same, 0.0, np.maximum(between[run], right))
+    between = np.zeros(last + 1 - first)
+    between[: max(0, last - first - 1)] = np.maximum.accumulate(runs.whole[first + 1 : last][::-1])[::-1]
+    middle = between[run - first]
+    if not inside:
+        middle = np.where(same, 0.0, np.maximum(middle, right))
     free = np.where(same, 0.0 if inside else left, np.maximum(left, middle))
-    return np.stack([free, np.where(same, NEVER if inside else 0.0, middle)])
+    return np.array([free, np.where(same, NEVER if inside else 0.0, middle)])
 
 
 def _heir(runs: _Runs, begin: int, end: int, before_taken: int, taken: int) -> int:
@@ -241,9 +271,7 @@ def _heir(runs: _Runs, begin: int, end: int, before_taken: int, taken: int) -> i
     if taken:
         return -1 if run == last and before_taken else last
     if run == last:
-        options = [] if inside or before_taken else [run]
-    else:
-        options = list(range(run + before_taken, last + (not inside)))
-    kept = [(float(runs.overlap(begin, end, one)), -one) for one in options]
-    most = max(kept, default=(0.0, 1))
-    return -most[1] if most[0] > 0 else -1
+        return run if not inside and not before_taken and runs.overlap(begin, end, run) > 0 else -1
+    options = np.arange(run + before_taken, last + (not inside))
+    kept = runs.overlap(begin, end, options)
+    return int(options[np.argmax(kept)]) if kept.max(initial=0.0) > 0 else -1
