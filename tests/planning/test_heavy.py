@@ -109,18 +109,32 @@ def test_a_bin_beyond_any_balance_gets_a_worker_of_its_own(planner):
     assert others.max() <= 6 == 1.2 * 15 / 3
 
 
-@settings(max_examples=300)
-@given(
-    st.lists(st.integers(0, 20), min_size=1, max_size=12),
-    st.integers(1, 6),
-    st.sampled_from([0.0, 0.2, 0.6, 1.5]),
-)
-def test_capped_loads_leave_no_bin_above_the_limit(loads, workers, tau):
-    found = capped(loads, workers, tau)
-    assert (found <= np.array(loads) + 1e-9).all()
-    assert found.max() <= (1 + tau) * found.sum() / workers + 1e-9
-    untouched = found == np.array(loads)
-    assert untouched.all() or max(loads) > (1 + tau) * sum(loads) / workers
+LOADS = st.one_of(st.integers(0, 20), st.sampled_from([0, 0, 9, 1000]))
+
+
+@settings(max_examples=1000)
+@given(st.lists(LOADS, min_size=1, max_size=12), st.integers(1, 6), st.sampled_from([0.0, 0.2, 0.6, 1.5]))
+def test_capped_loads_leave_no_bin_above_the_limit_and_each_heavy_one_at_it(loads, workers, tau):
+    found, loads = capped(loads, workers, tau), np.array(loads)
+    limit = (1 + tau) * found.sum() / workers
+    assert found.max() <= limit * (1 + 1e-9)
+    assert (found <= loads + 1e-9)[loads > 0].all()
+    if loads.max() <= (1 + tau) * loads.sum() / workers:
+        assert found.tolist() == loads.tolist()
+    elif len(loads) * (1 + tau) >= workers:
+        assert (found > 0)[loads > 0].all()
+        assert found[found < loads] == pytest.approx(limit)
+        assert found[loads.argmax()] == pytest.approx(limit)
+    else:
+        assert not found.any()
+
+
+@pytest.mark.parametrize("planner", [ssm, general])
+def test_heavy_bins_get_workers_of_their_own_even_if_no_other_bin_has_any_load(planner):
+    loads = capped([9, 9, 0, 0], workers=3, tau=0.2)
+    first, second, *others = planner([0] * 4, [1] * 4, loads, 3, 0.2).assignment.tolist()
+    assert first != second
+    assert {first, second}.isdisjoint(others)
 
 
 def test_what_can_not_be_refined_is_refused():

@@ -130,11 +130,14 @@ def capped(loads: Numbers, workers: int, tau: float) -> Floats:
     """Loads to plan with where bins are too heavy for any balance.
 
     Each such bin counts as much as one worker may have, so that it gets one of its own, and the others are
-    balanced among the rest.
+    balanced among the rest. If none of the others has any load, they count alike. With fewer bins than
+    workers / (1 + tau) nothing but zeros can be balanced, so all are zero.
 
     Example:
         >>> capped([9, 1, 1, 1], workers=3, tau=0.5).tolist()
         [3.0, 1.0, 1.0, 1.0]
+        >>> capped([9, 9, 0, 0, 0, 0], workers=4, tau=0).tolist()
+        [9.0, 9.0, 4.5, 4.5, 4.5, 4.5]
     """
     array = numbers("load", loads)
     check_workers(workers)
@@ -142,17 +145,19 @@ def capped(loads: Numbers, workers: int, tau: float) -> Floats:
     too_heavy = np.zeros(len(array), np.bool_)
     while True:
         rest, many = float(array[~too_heavy].sum()), int(too_heavy.sum())
-        # What a worker may have if these bins count as just that; where that is no number, as the mean of the
-        # others.
-        full = (
-            extra * rest / (workers - many * extra)
-            if workers > many * extra
-            else rest / max(workers - many, 1)
-        )
+        # What a worker may have if these bins count as just that. There are never so many of them that it is
+        # no number: each was heavier than a worker might be.
+        full = extra * rest / (workers - many * extra)
         more = ~too_heavy & (array > limit_of(rest + many * full, workers, tau))
         if not more.any():
-            return np.where(too_heavy, full, array)
+            break
         too_heavy |= more
+    if rest > 0 or not many:
+        return np.where(too_heavy, full, array)
+    if len(array) * extra < workers:
+        return np.zeros(len(array))
+    full = float(array[too_heavy].min())
+    return np.where(too_heavy, full, full * (workers / extra - many) / (len(array) - many))
 
 
 def _bins(loads: Numbers) -> tuple[Floats, int]:
