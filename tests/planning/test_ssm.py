@@ -55,6 +55,15 @@ def test_the_least_tau_is_the_least(problem):
     assert plan.tau < 1e-6 or most_kept(owners, sizes, loads, workers, plan.tau - 1e-6) is None
 
 
+@pytest.mark.parametrize("load", [5e-324, 1.5e-323, 1e-310])
+def test_loads_that_are_next_to_nothing_have_a_least_tau(load):
+    plan = ssm([0] * 4, [1] * 4, [load] * 4, 3, "least")
+    assert plan.tau == pytest.approx(0.5)
+    assert np.bincount(plan.assignment).max() == 2
+    with pytest.raises(Unbalanceable, match=r"the least tau is 0\.5"):
+        ssm([0] * 4, [1] * 4, [load] * 4, 3, 0)
+
+
 @settings(max_examples=500)
 @given(problems())
 def test_the_tau_that_a_refusal_names_is_possible(problem):

@@ -175,7 +175,9 @@ class Problem:
         if self.fewest(low + SLACK * total) <= self.workers:
             high = low
         while high - low > SLACK * total:
-            middle = (low + high) / 2
+            middle = low + (high - low) / 2
+            if middle in (low, high):  # there is no number between them
+                break
             low, high = (low, middle) if self.fewest(middle) <= self.workers else (middle, high)
         return self.tau_of(high)
 
