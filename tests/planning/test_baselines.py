@@ -67,6 +67,14 @@ def test_those_that_look_at_loads_reach_the_balance_asked_for(baseline):
     assert baseline(owners, sizes, loads, 6, 0.1).tau <= 0.1
 
 
+@pytest.mark.parametrize("name", BASELINES)
+def test_the_least_balance_is_that_of_intervals(name):
+    problem = *skewed(64, 8, 0), 6
+    least = ssm(*problem, "least").tau
+    plan = BASELINES[name](*problem, "least")
+    assert plan.assignment.tolist() == BASELINES[name](*problem, least).assignment.tolist()
+
+
 @pytest.mark.parametrize("baseline", [redist, flux])
 def test_what_is_even_enough_stays(baseline):
     owners, ones = np.repeat([0, 1, 2, 3], 4), np.ones(16)

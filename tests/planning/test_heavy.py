@@ -149,6 +149,13 @@ def test_what_can_not_be_refined_is_refused():
         hot([1, 1, 1], sketch, 2, 0.2)
 
 
+@pytest.mark.parametrize("tau", ["least", None, -1])
+def test_heavy_bins_are_those_of_a_balance_that_is_a_number(tau):
+    for asked in (lambda: capped([1] * 4, 2, tau), lambda: hot([1] * 4, Sketch.empty(4), 2, tau)):
+        with pytest.raises(InvalidInput, match=rf"tau is {tau!r}: it must be a number from 0 on$"):
+            asked()
+
+
 def test_the_heaviest_key_comes_first():
     rows = np.concatenate([stream(TOP, 500), np.full(700, 3, np.uint64)])
     found = hot(*seen(rows, 4), workers=4, tau=0.2)

@@ -2,7 +2,8 @@
 
 All take what ``ssm`` takes, in the same order, so that one loop can try them all; each looks at what it looks
 at, and no more. They give a plan whose tau is the balance that came out, which may be worse than what was
-asked for. Where there will be fewer workers, those with the highest numbers leave.
+asked for; ``"least"`` asks for the least tau of intervals, as in ``ssm``. Where there will be fewer workers,
+those with the highest numbers leave.
 """
 
 from __future__ import annotations
@@ -19,21 +20,21 @@ from sterna.planning.plan import Numbers, Plan, Problem, Workers
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
-Baseline = Callable[[Workers, Numbers, Numbers, int, float], Plan]
+Baseline = Callable[[Workers, Numbers, Numbers, int, float | str], Plan]
 
 VIRTUAL = 64
 """Points of a worker on the ring of consistent hashing."""
 
 
-def storm(assignment: Workers, sizes: Numbers, loads: Numbers, workers: int, tau: float = 0.0) -> Plan:
+def storm(assignment: Workers, sizes: Numbers, loads: Numbers, workers: int, tau: float | str = 0.0) -> Plan:
     """Storm's default: as many bins for each worker, one after the other, wherever they are now.
 
     Example:
         >>> storm([0] * 8, [1] * 8, [1] * 8, 3).assignment.tolist()
         [0, 0, 0, 1, 1, 1, 2, 2]
     """
-    check_tau(tau)
     problem = Problem.of(assignment, sizes, loads, workers)
+    _limit(problem, tau)
     return _plan(problem, np.arange(len(problem.owners)) * workers // len(problem.owners))
 
 
@@ -42,7 +43,7 @@ def consistent(
     sizes: Numbers,
     loads: Numbers,
     workers: int,
-    tau: float = 0.0,
+    tau: float | str = 0.0,
     *,
     bounded: bool = False,
     virtual: int = VIRTUAL,
@@ -64,10 +65,10 @@ def consistent(
         virtual: how many points a worker has.
         seed: which ring.
     """
-    check_tau(tau)
     check_whole("virtual", virtual, 1)
     check_whole("seed", seed, 0)
     problem = Problem.of(assignment, sizes, loads, workers)
+    limit = _limit(problem, tau)
     points = _mixed(np.arange(workers * virtual) + (1 << 31), seed)
     order = np.argsort(points, kind="stable")
     ring = np.repeat(np.arange(workers), virtual)[order]
@@ -78,21 +79,20 @@ def consistent(
     held, new = np.zeros(workers), np.empty(len(at), np.int64)
     for bin_ in np.argsort(places, kind="stable").tolist():
         after = np.roll(ring, -int(at[bin_]))
-        room = held[after] + problem.loads[bin_] <= problem.limit(tau)
+        room = held[after] + problem.loads[bin_] <= limit
         new[bin_] = after[np.argmax(room)] if room.any() else np.argmin(held)
         held[new[bin_]] += problem.loads[bin_]
     return _plan(problem, new)
 
 
-def redist(assignment: Workers, sizes: Numbers, loads: Numbers, workers: int, tau: float) -> Plan:
+def redist(assignment: Workers, sizes: Numbers, loads: Numbers, workers: int, tau: float | str) -> Plan:
     """In the manner of Gedik's Redist: everything is placed anew, the heaviest bin first.
 
     A bin is placed at home if that is within the balance asked, else where least is. All states count as
     equally large.
     """
-    check_tau(tau)
     problem = Problem.of(assignment, sizes, loads, workers)
-    limit, held = problem.limit(tau), np.zeros(workers)
+    limit, held = _limit(problem, tau), np.zeros(workers)
     new = np.empty(len(problem.owners), np.int64)
     for bin_ in np.argsort(-problem.loads, kind="stable").tolist():
         home, load = problem.owners[bin_], problem.loads[bin_]
@@ -102,22 +102,22 @@ def redist(assignment: Workers, sizes: Numbers, loads: Numbers, workers: int, ta
     return _plan(problem, new)
 
 
-def flux(assignment: Workers, sizes: Numbers, loads: Numbers, workers: int, tau: float) -> Plan:
+def flux(assignment: Workers, sizes: Numbers, loads: Numbers, workers: int, tau: float | str) -> Plan:
     """Flux's pairwise moves: the heaviest worker gives to the lightest, and so on.
 
     The heaviest gives the lightest the bin that makes both most alike, the second heaviest the second
     lightest, and so on. That is done again and again until all are within the balance asked or it helps
     nobody.
     """
-    check_tau(tau)
     problem = Problem.of(assignment, sizes, loads, workers)
+    limit = _limit(problem, tau)
     new = np.where(problem.owners < workers, problem.owners, -1)
     held = np.bincount(new[new >= 0], problem.loads[new >= 0], workers).astype(np.float64)
     for bin_ in np.flatnonzero(new < 0).tolist():  # whose worker leaves
         new[bin_] = np.argmin(held)
         held[new[bin_]] += problem.loads[bin_]
     for _ in range(len(new)):
-        if not _paired(new, held, problem.loads, problem.limit(tau)):
+        if not _paired(new, held, problem.loads, limit):
             break
     return _plan(problem, new)
 
@@ -147,6 +147,12 @@ BASELINES: Mapping[str, Baseline] = {
     "flux": flux,
 }
 """All of them, by name."""
+
+
+def _limit(problem: Problem, tau: float | str) -> float:
+    """The most load that a worker may have; the balance may not be possible."""
+    least = isinstance(tau, str) and tau == "least"
+    return problem.limit(problem.least_tau() if least else check_tau(tau))
 
 
 def _plan(problem: Problem, new: Ints) -> Plan:

@@ -17,7 +17,7 @@ from sterna.configuration import MAX_BITS, bits_of, check_workers
 from sterna.errors import InvalidInput
 from sterna.hashing import bins_of
 from sterna.heat import spread
-from sterna.planning.checks import check_tau, numbers, workers_of
+from sterna.planning.checks import check_number, numbers, workers_of
 from sterna.planning.plan import Numbers, Workers, limit_of
 from sterna.planning.sketch import Sketch
 
@@ -66,7 +66,7 @@ def hot(loads: Numbers, sketch: Sketch, workers: int, tau: float, part: float = 
         part: how much of a bin's load its heaviest key must be, at least, to dominate it.
     """
     array, bits = _bins(loads)
-    limit = limit_of(float(array.sum()), check_workers(workers), check_tau(tau))
+    limit = limit_of(float(array.sum()), check_workers(workers), check_number("tau", tau))
     key_loads, bins = sketch.loads(float(array.sum())), bins_of(sketch.hashes, bits)
     key_loads = np.minimum(key_loads, array[bins])
     by_load = np.argsort(-key_loads, kind="stable")
@@ -141,7 +141,7 @@ def capped(loads: Numbers, workers: int, tau: float) -> Floats:
     """
     array = numbers("load", loads)
     check_workers(workers)
-    extra = 1 + check_tau(tau)
+    extra = 1 + check_number("tau", tau)
     too_heavy = np.zeros(len(array), np.bool_)
     while True:
         rest, many = float(array[~too_heavy].sum()), int(too_heavy.sum())
