@@ -108,6 +108,8 @@ def test_a_count_that_nothing_followed_goes_to_its_neighbours():
     ("counts", "rows", "words"),
     [
         ([2, 3], [[0.5, 0.4], [1, 0]], "follows 2 workers add up to 0.9"),
+        ([2, 3], [[0, 0.99999995], [1, 0]], "follows 2 workers add up to 0.99999995, not to 1"),
+        ([2, 3], [[0, 1], [1 + 2e-9, 0]], "follows 3 workers add up to 1.000000002, not to 1"),
         ([2, 3], [[0, 1], [math.nan, 1]], "2 workers after 3 is nan"),
         ([2, 3], [[-0.5, 1.5], [1, 0]], "2 workers after 2 is -0.5"),
         ([2, 3], [[math.inf, 0], [1, 0]], "2 workers after 2 is inf"),

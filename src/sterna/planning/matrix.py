@@ -65,7 +65,7 @@ class Matrix:
         for count, total in zip(known, array.sum(axis=1).tolist(), strict=True):
             if abs(total - 1) > ROUNDING:
                 raise InvalidInput(
-                    f"the probabilities of what follows {count} workers add up to {total:g}, not to 1"
+                    f"the probabilities of what follows {count} workers add up to {total:.12g}, not to 1"
                 )
         return cls(known, array)
 
