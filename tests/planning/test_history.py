@@ -114,8 +114,25 @@ def test_a_count_that_nothing_followed_goes_to_its_neighbours():
         ([2, 3], [[-0.5, 1.5], [1, 0]], "2 workers after 2 is -0.5"),
         ([2, 3], [[math.inf, 0], [1, 0]], "2 workers after 2 is inf"),
         ([2, 3], [[1.0]], "matrix of 2 rows and columns"),
-        ([2, 3], [[1, 0], [1]], "a row of numbers for each count"),
-        ([2, 3], [["a", 0], [1, 0]], "a row of numbers for each count"),
+        (
+            [2, 3],
+            [[1, 0], [1]],
+            "matrix of 2 rows and columns; the row of what follows 3 workers has 1 entries",
+        ),
+        ([2, 3], [[1, 0], 1], "what follows 3 workers is 1: it must be a list"),
+        ([2, 3], np.array(1.0), r"the matrix is array\(1\.\): it must be a list"),
+        ([2, 3], np.array([0.5, 0.5]), r"what follows 2 workers is .*0\.5.*: it must be a list"),
+        ([2, 3], [["a", 0], [1, 0]], "2 workers after 2 is 'a': it must be a number from 0 to 1"),
+        ([2, 3], [["0", "1"], ["1", "0"]], "2 workers after 2 is '0'"),
+        ([2, 3], [[0, 1], [1, None]], "3 workers after 3 is None"),
+        ([2, 3], [[0, 1], [1, [0]]], r"3 workers after 3 is \[0\]"),
+        ([2, 3], [[0, 1], [1, np.zeros(2)]], "3 workers after 3 is array"),
+        ([2, 3], [[0, 1], [1, 1j]], "3 workers after 3 is 1j"),
+        ([2, 3], np.array([[0, 1], [1 + 1j, 0]]), r"2 workers after 2 is 0j"),
+        ([2, 3], [[0, 1], [1, np.complex64(0)]], "3 workers after 3 is 0j"),
+        ([2, 3], np.array([[0, 1.0], [-1, 2]]), "2 workers after 3 is -1.0"),
+        ([2, 3], np.ma.array([[0, 1], [1, 0]], mask=[[0, 0], [0, 1]]), "3 workers after 3 is masked"),
+        ([2, 3], [[0, 1], np.ma.array([1, 0], mask=[1, 0])], "2 workers after 3 is masked"),
         ([3, 2], [[0, 1], [1, 0]], "ascending"),
         ([2, 2], [[0, 1], [1, 0]], "ascending"),
         ([0, 2], [[0, 1], [1, 0]], "whole number from 1 on, not 0"),
@@ -181,6 +198,7 @@ def test_counts_may_come_one_by_one_and_from_numpy():
     assert Matrix.learnt(np.array([[2, 3]])).counts == (2, 3)
 
 
-def test_texts_are_no_probabilities():
-    with pytest.raises(InvalidInput, match="texts are no numbers"):
-        Matrix.of([2, 3], [["0", "1"], ["1", "0"]])
+def test_a_matrix_may_be_any_kind_of_array():
+    wanted = [[0.0, 1.0], [0.5, 0.5]]
+    for rows in (wanted, np.array(wanted, np.float32), np.ma.array(wanted), ((0, 1), (0.5, np.float64(0.5)))):
+        assert Matrix.of([2, 3], rows).rows.tolist() == wanted

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from sterna.configuration import MAX_WORKERS
-from sterna.errors import InvalidInput, check_whole
+from sterna.errors import InvalidInput, check_whole, short
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -41,7 +41,7 @@ def listed(what: str, values: Any) -> list[Any]:
         Traceback (most recent call last):
         sterna.errors.InvalidInput: counts is 3: it must be a list
     """
-    if isinstance(values, str | bytes) or not isinstance(values, Iterable):
+    if isinstance(values, str | bytes) or not isinstance(values, Iterable) or getattr(values, "ndim", 1) == 0:
         raise InvalidInput(f"{what} is {values!r}: it must be a list")
     return list(values)
 
@@ -74,7 +74,7 @@ def numbers(what: str, values: Any, count: int | None = None, of: str = "bin") -
         raise InvalidInput(f"there are {count} {of}s and {len(array)} {what}s: each {of} must have one")
     given = array.tolist()
     plain = array.dtype.kind in "biuf"
-    floats = array.astype(np.float64) if plain else np.array([_float(one) for one in given], np.float64)
+    floats = array.astype(np.float64) if plain else np.array([float_of(one) for one in given], np.float64)
     wrong = ~(np.isfinite(floats) & (floats >= 0))
     if wrong.any():
         at = int(np.argmax(wrong))
@@ -88,11 +88,23 @@ def numbers(what: str, values: Any, count: int | None = None, of: str = "bin") -
 
 def workers_of(assignment: Any) -> Ints:
     """The worker of each bin, as an array of its own."""
-    owners = np.asarray(assignment)
-    if owners.ndim != 1 or not len(owners) or not np.issubdtype(owners.dtype, np.integer):
-        raise InvalidInput("the assignment must be a list of whole numbers, one for each bin")
+    must = "the assignment must be a list of whole numbers, one for each bin"
+    try:
+        owners = np.asarray(assignment)
+    except ValueError:  # lists of several lengths
+        owners = np.array(assignment, np.object_)
+    if owners.ndim != 1 or not len(owners):
+        raise InvalidInput(must)
     _check_unmasked("worker", assignment, "bin")
-    wrong = (owners < 0) | (owners >= MAX_WORKERS)
+    if owners.dtype.kind not in "iu":
+        given = owners.tolist()
+        others = [
+            at for at, one in enumerate(given) if isinstance(one, bool) or not isinstance(one, Integral)
+        ]
+        if others:
+            at = next((at for at in others if not float_of(given[at]).is_integer()), others[0])
+            raise InvalidInput(f"the worker of bin {at} is {short(given[at])}: {must}")
+    wrong = np.asarray((owners < 0) | (owners >= MAX_WORKERS), np.bool_)
     if wrong.any():
         at = int(np.argmax(wrong))
         raise InvalidInput(
@@ -101,9 +113,11 @@ def workers_of(assignment: Any) -> Ints:
     return owners.astype(np.int64)
 
 
-def _float(value: Any) -> float:
-    """NaN for what is no number."""
-    if isinstance(value, str | bytes):
+def float_of(value: Any) -> float:
+    """A number as a float; NaN for what is none: texts, complex numbers, lists, what is masked."""
+    if isinstance(value, str | bytes | np.complexfloating) or value is np.ma.masked:
+        return math.nan
+    if isinstance(value, np.ndarray) and value.ndim:
         return math.nan
     try:
         return float(value)

@@ -7,15 +7,16 @@ entry.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import math
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from sterna.errors import InvalidInput
-from sterna.planning.checks import listed, whole
+from sterna.errors import InvalidInput, short
+from sterna.planning.checks import float_of, listed, whole
 
 Floats = npt.NDArray[np.float64]
 ROUNDING = 1e-9
@@ -43,25 +44,9 @@ class Matrix:
             sterna.errors.InvalidInput: the probabilities of what follows 3 workers add up to 1.1, not to 1
         """
         known = _checked_counts(counts)
-        try:
-            array = np.array(rows)
-            if array.dtype.kind in "SU":
-                raise TypeError("texts are no numbers")  # noqa: TRY301 - one message for all that is no number
-            array = array.astype(np.float64)
-        except (TypeError, ValueError) as error:
-            raise InvalidInput(f"a transition matrix has a row of numbers for each count: {error}") from error
-        if array.shape != (len(known), len(known)):
-            raise InvalidInput(
-                f"{len(known)} worker counts need a matrix of {len(known)} rows and columns; this one's "
-                f"shape is {array.shape}"
-            )
-        wrong = np.argwhere(~(array >= 0) | ~np.isfinite(array))
-        if len(wrong):
-            row, column = wrong[0]
-            raise InvalidInput(
-                f"the probability of {known[column]} workers after {known[row]} is {array[row, column]:g}: "
-                "it must be a number from 0 to 1"
-            )
+        array = np.array(
+            [[_chance(*place, one) for place, one in row] for row in _placed(known, rows)], np.float64
+        )
         for count, total in zip(known, array.sum(axis=1).tolist(), strict=True):
             if abs(total - 1) > ROUNDING:
                 raise InvalidInput(
@@ -122,6 +107,35 @@ class Matrix:
         """How likely a number of workers follows itself."""
         place = self.place(count)
         return float(self.rows[place, place])
+
+
+def _placed(known: Sequence[int], rows: Any) -> Iterator[list[tuple[tuple[int, int], Any]]]:
+    """The entries of each row, each with the count that it is of and the one that that follows."""
+    must = f"{len(known)} worker counts need a matrix of {len(known)} rows and columns"
+    if hasattr(rows, "__array__") and not isinstance(rows, np.ma.MaskedArray):
+        rows = np.asarray(rows)
+    given = listed("the matrix", rows)
+    if len(given) != len(known):
+        raise InvalidInput(f"{must}; this one has {len(given)} rows")
+    for count, row in zip(known, given, strict=True):
+        entries = listed(f"what follows {count} workers", row)
+        if len(entries) != len(known):
+            raise InvalidInput(f"{must}; the row of what follows {count} workers has {len(entries)} entries")
+        yield [((after, count), one) for after, one in zip(known, entries, strict=True)]
+
+
+def _chance(after: int, count: int, value: Any) -> float:
+    chance = float_of(value)
+    if not 0 <= chance < math.inf:
+        told = (
+            "masked"
+            if value is np.ma.masked
+            else short(value.item() if isinstance(value, np.generic) else value)
+        )
+        raise InvalidInput(
+            f"the probability of {after} workers after {count} is {told}: it must be a number from 0 to 1"
+        )
+    return chance
 
 
 def _change(at: int, pair: Any) -> tuple[int, int]:
