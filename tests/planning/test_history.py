@@ -31,6 +31,9 @@ def written(tmp_path, text):
         ("2026-01-01 00:00:00", "2026-01-01 00:05:00", "2026-01-01 00:10:00"),
         ("0", "300", "600"),
         ("0.1", "0.2", "0.3"),
+        ("1767225600.1", "1767225600.2", "1767225600.3"),
+        ("1767225600.0001", "1767225600.0002", "1767225600.0003"),
+        ("2026-01-01T00:00:00.000Z", "2026-01-01T00:05:00.003Z", "2026-01-01T00:10:00.001Z"),
     ],
 )
 def test_counts_at_a_constant_step_are_read_in_order(tmp_path, times):
@@ -50,6 +53,8 @@ def test_counts_at_a_constant_step_are_read_in_order(tmp_path, times):
             "from 2026-01-01 02:00 to 2026-01-01 05:00 there is a gap: 3:00:00 instead of 1:00:00",
         ),
         (["0,2", "1,2", "2,2", "2.5,3"], "the step is shorter"),
+        (["0,2", "600,2", "900.2,2", "1200.1,3"], "from 0 to 600 there is a gap: 0:10:00 instead of"),
+        (["0,2", "1,2", "2,3", "3.002,3"], "there is a gap: 1.002 instead of 1"),
         (["0,2", "1,2", "1,2"], "time does not go forward"),
         (["0,2", "1,nan"], "line 3: 'nan': it must be a number"),
         (["0,2", "1,-1"], "'-1': it must be a number from 0 on"),

@@ -1,15 +1,15 @@
 """How many workers there were: from a file, or from what a query remembers of itself.
 
 A file is CSV with a header, a time column (dates in ISO form, or numbers) and a column of numbers; times must
-have a constant step, because what lies in a gap is not known. What is wrong raises ``InvalidInput`` that
-names file, line and entry.
+have a constant step, to within a thousandth, because what lies in a gap is not known. What is wrong raises
+``InvalidInput`` that names file, line and entry.
 """
 
 from __future__ import annotations
 
-import collections
 import itertools
 import math
+import statistics
 from collections.abc import Sequence
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -18,8 +18,8 @@ from typing import NamedTuple
 from sterna.errors import InvalidInput
 from sterna.planning.lines import Line, Sheet
 
-JITTER = 1e-6
-"""Times are floats: steps that differ by no more than this part are the same."""
+JITTER = 1e-3
+"""Clocks are not exact: steps that differ by no more than this part are the same."""
 
 
 class _Entry(NamedTuple):
@@ -130,16 +130,18 @@ def _check_step(path: str, entries: Sequence[_Entry]) -> None:
     pairs = [*itertools.pairwise(entries)]
     if not pairs:
         return
-    usual = collections.Counter(after.time - before.time for before, after in pairs).most_common(1)[0][0]
-    for before, after in pairs:
-        step = after.time - before.time
+    steps = [after.time - before.time for before, after in pairs]
+    usual = statistics.median_low([step for step in steps if step > 0] or steps)
+    # Times are floats: a step is no more exact than both of its ends.
+    allowed = JITTER * usual + 2 * math.ulp(max(abs(one.time) for one in entries))
+    for (before, after), step in zip(pairs, steps, strict=True):
         where = (
             f"{path}, lines {before.line.number} and {after.line.number}: from {before.written} to "
             f"{after.written}"
         )
         if step <= 0:
             raise InvalidInput(f"{where} time does not go forward")
-        if abs(step - usual) > JITTER * abs(usual):
+        if abs(step - usual) > allowed:
             what = "there is a gap" if step > usual else "the step is shorter than the others"
             raise InvalidInput(f"{where} {what}: {_told(step)} instead of {_told(usual)}")
 
