@@ -156,6 +156,26 @@ def test_heavy_bins_are_those_of_a_balance_that_is_a_number(tau):
             asked()
 
 
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ({"part": "x"}, "part is 'x': it must be a number from 0 on"),
+        ({"part": None}, "part is None"),
+        ({"part": -0.5}, "part is -0.5"),
+        ({"sketch": None}, "sketch is None: it must be a Sketch"),
+        ({"sketch": [1, 2]}, r"sketch is \[1, 2\]"),
+    ],
+)
+def test_what_no_heavy_bins_can_be_found_with_is_named(wrong, words):
+    with pytest.raises(InvalidInput, match=words):
+        hot(**{"loads": [1] * 4, "sketch": Sketch.empty(4), "workers": 2, "tau": 0.2, **wrong})
+
+
+def test_bins_are_refined_with_a_sketch():
+    with pytest.raises(InvalidInput, match="sketch is None: it must be a Sketch"):
+        refined([0] * 4, [1] * 4, [1] * 4, 8, None)
+
+
 def test_the_heaviest_key_comes_first():
     rows = np.concatenate([stream(TOP, 500), np.full(700, 3, np.uint64)])
     found = hot(*seen(rows, 4), workers=4, tau=0.2)

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sterna.configuration import MAX_BITS, bits_of, check_workers
-from sterna.errors import InvalidInput
+from sterna.errors import InvalidInput, short
 from sterna.hashing import bins_of
 from sterna.heat import spread
 from sterna.planning.checks import check_number, numbers, workers_of
@@ -66,6 +66,8 @@ def hot(loads: Numbers, sketch: Sketch, workers: int, tau: float, part: float = 
         part: how much of a bin's load its heaviest key must be, at least, to dominate it.
     """
     array, bits = _bins(loads)
+    _check_sketch(sketch)
+    part = check_number("part", part)
     limit = limit_of(float(array.sum()), check_workers(workers), check_number("tau", tau))
     key_loads, bins = sketch.loads(float(array.sum())), bins_of(sketch.hashes, bits)
     key_loads = np.minimum(key_loads, array[bins])
@@ -110,6 +112,7 @@ def refined(
     into; the rest of a bin's load, and all of its state, is spread evenly.
     """
     array, bits = _bins(loads)
+    _check_sketch(sketch)
     owners = workers_of(assignment)
     if len(owners) != len(array):
         raise InvalidInput(f"there are {len(array)} loads, and {len(owners)} bins in the assignment")
@@ -163,3 +166,8 @@ def capped(loads: Numbers, workers: int, tau: float) -> Floats:
 def _bins(loads: Numbers) -> tuple[Floats, int]:
     array = numbers("load", loads)
     return array, bits_of(len(array))
+
+
+def _check_sketch(sketch: Sketch) -> None:
+    if not isinstance(sketch, Sketch):
+        raise InvalidInput(f"sketch is {short(sketch)}: it must be a Sketch of the keys of the same stream")
