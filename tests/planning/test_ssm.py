@@ -85,18 +85,20 @@ def test_larger_problems_come_out_as_by_the_quadratic_algorithm(seed, old, new):
     )
 
 
-@settings(max_examples=150, deadline=None)
-@given(st.data(), st.integers(9, 40), st.sampled_from(["any", "last"]))
-def test_pieces_that_cover_many_intervals_come_out_as_by_the_quadratic_algorithm(data, count, leaving):
-    old, new = data.draw(st.integers(1, count)), data.draw(st.integers(1, count + 2))
-    amount = data.draw(st.sampled_from([st.just(0), st.integers(0, 3), st.floats(0, 1)]))
-    sizes, loads = (
-        np.array(data.draw(st.lists(amount, min_size=count, max_size=count)), float) for _ in "ab"
-    )
-    owners = np.arange(count) * old // count
-    plan = ssm(owners, sizes, loads, new, "least", leaving)
-    kept = sizes if leaving == "any" else np.where(owners < new, sizes, 0.0)
-    assert plan.kept == pytest.approx(quadratic(owners, kept, loads, new, plan.tau + 1e-9), abs=1e-9)
+@pytest.mark.parametrize("seed", range(300))
+def test_pieces_that_cover_many_intervals_come_out_as_by_the_quadratic_algorithm(seed):
+    random = np.random.default_rng(seed)
+    count = int(random.integers(8, 60))
+    cuts = random.random(count - 1) < random.choice([0.4, 0.7, 1.0])
+    owners = np.concatenate([[0], np.cumsum(cuts)])
+    sizes, loads = random.pareto(1.2, count), random.choice([random.integers(0, 3, count), np.ones(count)])
+    workers = int(random.integers(2, count // 2))
+    least = ssm(owners, sizes, loads, workers, "least").tau
+    tau = least + float(random.choice([0, 0.1, 0.3]))
+    leaving = str(random.choice(["any", "last"]))
+    kept = np.where(owners < workers, sizes, 0.0) if leaving == "last" else sizes
+    plan = ssm(owners, sizes, loads, workers, tau, leaving)
+    assert plan.kept == pytest.approx(quadratic(owners, kept, loads, workers, tau))
 
 
 def quadratic(owners, sizes, loads, workers, tau):
