@@ -15,6 +15,7 @@ from sterna.controllers.options import checked
 from sterna.controllers.verdict import Controller
 from sterna.durations import seconds
 from sterna.engine.coordinator import Coordinator, Options
+from sterna.engine.removal import Removal
 from sterna.errors import InvalidInput, check_whole
 from sterna.query import Query
 from sterna.sinks import Sink, as_sink, noop
@@ -123,7 +124,14 @@ def start(
         flow,
         frames,
         functions,
-        Coordinator(store, flow, options, as_sink(sink or noop()), as_sink(late) if late else None),
+        Coordinator(
+            store,
+            flow,
+            options,
+            as_sink(sink or noop()),
+            as_sink(late) if late else None,
+            removal=Removal(store),
+        ),
         trigger=dict(trigger or {"processingTime": "0 seconds"}),
         combine=combine,
         at_end=at_end,

@@ -33,6 +33,7 @@ from sterna.engine.fencing import Incarnation
 from sterna.engine.observing import Observer
 from sterna.engine.plans import OperatorPlan, plan_operator
 from sterna.engine.receipts import Receipts, check_receipts
+from sterna.engine.removal import Removal
 from sterna.errors import CheckpointError, StateError, UpdateRefused
 from sterna.freezing import NO_EVENT_TIME, Knowledge, freeze_entries
 from sterna.history import History
@@ -80,6 +81,7 @@ class Coordinator:
         sink: Sink,
         late: Sink | None = None,
         clock: Callable[[], float] = time.time,
+        removal: Removal | None = None,
     ) -> None:
         self.store, self.flow, self.options, self.sink, self.late, self.clock = (
             store,
@@ -90,6 +92,7 @@ class Coordinator:
             clock,
         )
         self.lock = threading.RLock()
+        self._removal = removal
         self.query = check_format(store, flow)
         self.incarnation = Incarnation(store)
         self.manifests = Manifests(store, durable=options.fsync)
@@ -100,7 +103,12 @@ class Coordinator:
             self.last = self._last_manifest()
             self.committed = self.last.epoch < 0 or self.manifests.committed(self.last.epoch)
             self.garbage = garbage.Collector(
-                store, self.manifests, self.last, options.retain, self.incarnation.number
+                store,
+                self.manifests,
+                self.last,
+                options.retain,
+                self.incarnation.number,
+                store.delete if removal is None else removal.remove,
             )
         except BaseException:
             self.incarnation.release()
@@ -378,5 +386,9 @@ class Coordinator:
         return entry.due(self.last.epoch, now, mark) and bool(conflicting(self.last.migrations, names))
 
     def close(self) -> None:
-        """Lets the next start have the checkpoint."""
-        self.incarnation.release()
+        """Lets the next start have the checkpoint, once files that are to go are gone."""
+        try:
+            if self._removal is not None:
+                self._removal.close()
+        finally:
+            self.incarnation.release()

@@ -2,13 +2,14 @@
 
 A file goes when the last manifest that names it is no longer retained. Files that no manifest ever named
 (attempts that failed) are swept now and then: only files of epochs older than the oldest retained manifest
-and of this or an earlier incarnation.
+and of this or an earlier incarnation. Files of state are deleted by whoever is given for it, at once or a
+little later; manifests at once.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from sterna.errors import StateError
@@ -23,7 +24,13 @@ class Collector:
     """Keeps account of which manifest last named which file."""
 
     def __init__(
-        self, store: Store, manifests: Manifests, last: Manifest, retain: int, incarnation: int
+        self,
+        store: Store,
+        manifests: Manifests,
+        last: Manifest,
+        retain: int,
+        incarnation: int,
+        remove: Callable[[list[str]], None],
     ) -> None:
         self._store, self._manifests, self._retain, self._incarnation = (
             store,
@@ -31,6 +38,7 @@ class Collector:
             max(2, retain),
             incarnation,
         )
+        self._remove = remove
         self._last_named: dict[str, int] = {}
         self._outputs: dict[int, dict[str, list[Any]]] = {}
         self._operators = list(last.configurations)
@@ -58,7 +66,7 @@ class Collector:
         oldest = manifest.epoch - self._retain + 1
         dead = [name for name, epoch in self._last_named.items() if epoch < oldest]
         if dead:
-            self._store.delete(dead)
+            self._remove(dead)
             for name in dead:
                 del self._last_named[name]
         if oldest > self._oldest:
@@ -80,4 +88,4 @@ class Collector:
                     continue
                 if int(match.group(1)) < oldest and int(match.group(2)) <= self._incarnation:
                     orphans.append(path)
-            self._store.delete([*orphans, *self._store.leftovers(directory)])
+            self._remove([*orphans, *self._store.leftovers(directory)])
