@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
+import functools
 import os
 import uuid
-from typing import Any
+from collections.abc import Callable
+from typing import Any, cast
 
 import pyarrow as pa
 
@@ -26,11 +29,14 @@ def temporary_name(path: str) -> str:
     return os.path.join(folder, f".{name}.{uuid.uuid4().hex[:12]}.tmp")
 
 
-def write_local(path: str, data: Any, *, durable: bool = False) -> None:
-    """Write a local file beside its name and rename it; on failure nothing stays behind."""
+def write_local(path: str, data: Any, *, durable: bool = False, early: bool = False) -> None:
+    """Write a local file beside its name and rename it; on failure nothing stays behind.
+
+    With ``early`` the system begins to put it on disk now, and nobody waits for that.
+    """
     temporary = temporary_name(path)
     try:
-        write_file(temporary, data, durable=durable)
+        write_file(temporary, data, durable=durable, early=early)
         os.replace(temporary, path)
         if durable:
             directory = os.open(os.path.dirname(path), os.O_RDONLY)
@@ -44,7 +50,9 @@ def write_local(path: str, data: Any, *, durable: bool = False) -> None:
         raise
 
 
-def write_file(path: str, data: bytes | pa.Buffer, *, durable: bool, mode: str = "wb") -> None:
+def write_file(
+    path: str, data: bytes | pa.Buffer, *, durable: bool, early: bool = False, mode: str = "wb"
+) -> None:
     """Write a local file in place, or leave none; with mode ``xb`` only if there is none."""
     with open(path, mode, buffering=0) as file:
         try:
@@ -53,7 +61,33 @@ def write_file(path: str, data: bytes | pa.Buffer, *, durable: bool, mode: str =
                 rest = rest[file.write(rest[:PIECE]) :]
             if durable:
                 os.fsync(file.fileno())
+            elif early:
+                begin_writing(file.fileno())
         except BaseException:
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(path)
             raise
+
+
+SYNC_FILE_RANGE_WRITE = 2
+
+
+def begin_writing(descriptor: int) -> None:
+    """Has Linux begin to put a file on disk; elsewhere nothing happens.
+
+    Left alone, it puts off writing until much has gathered, and then writes all of it at once: everybody who
+    opens, writes or renames a file waits meanwhile.
+    """
+    begin = _sync_file_range()
+    if begin is not None:
+        begin(descriptor, 0, 0, SYNC_FILE_RANGE_WRITE)
+
+
+@functools.cache
+def _sync_file_range() -> Callable[[int, int, int, int], int] | None:
+    try:
+        function = ctypes.CDLL(None).sync_file_range
+    except (OSError, AttributeError):  # another system
+        return None
+    function.argtypes = [ctypes.c_int, ctypes.c_int64, ctypes.c_int64, ctypes.c_uint]
+    return cast("Callable[[int, int, int, int], int]", function)

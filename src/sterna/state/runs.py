@@ -36,6 +36,8 @@ __all__ = ["END", "Run", "RunCache", "RunRef", "cache_for", "coalesce", "drop", 
 SPLIT_BYTES = 256 << 20
 COPY_SECONDS = 3600.0
 """A local copy of a remote file that nobody opened for so long is removed; it can be fetched again."""
+LASTING_LEVEL = 2
+"""From this level on files last: those before are mostly merged before they have to be on disk."""
 INDEXED_ROWS = 4096
 ALIGNED = 64
 MAGIC = b"STERNA01"
@@ -119,7 +121,7 @@ class RunCache:
         checksum = xxhash.xxh3_64_intdigest(data)
         if not self.store.is_local:
             self._keep_copy(name, data)
-        self.store.write(name, data, durable=durable)
+        self.store.write(name, data, durable=durable, early=level >= LASTING_LEVEL)
         with self._lock:
             self._trust(name, checksum)
             self._open.pop(name, None)

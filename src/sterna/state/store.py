@@ -146,21 +146,21 @@ class Store:
         except OSError as error:
             raise _failed("read", self.name(path), error) from error
 
-    def write(self, path: str, data: Any, *, durable: bool = False) -> None:
+    def write(self, path: str, data: Any, *, durable: bool = False, early: bool = False) -> None:
         """Put a whole file in place of whatever was there.
 
-        With ``durable``, only return once it is on disk.
+        With ``durable``, only return once it is on disk; with ``early``, let it begin to get there.
         """
         local = self.local_path(path)
         try:
             self._make_parent(path)
             if local is not None:
                 try:
-                    write_local(local, data, durable=durable)
+                    write_local(local, data, durable=durable, early=early)
                 except FileNotFoundError:
                     # Somebody has removed the directory since it was made.
                     self._make_parent(path, again=True)
-                    write_local(local, data, durable=durable)
+                    write_local(local, data, durable=durable, early=early)
                 return
             filesystem, full = self._at(path)
             try:
