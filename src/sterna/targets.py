@@ -206,7 +206,7 @@ Wish = Target | Mapping[int, int] | Iterable[tuple[int, int]] | Assigned
 def as_target(wish: Wish) -> Target:
     """A target; or a map or set of (bin, worker), or a plan for all bins, taken as one.
 
-    A plan is taken with as many workers as it says, and with as many as its highest number needs.
+    A plan is taken with as many workers as it says, or more if its highest number needs them.
     """
     if isinstance(wish, Target):
         return wish

@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 
 from sterna.bench import planner as benchmark
 from sterna.bench import response
+from sterna.bench.latency import Histogram
 from sterna.bench.planner_traces import made_up, of_folder
 from sterna.bench.response import Way
 from sterna.cli import app
@@ -90,6 +91,31 @@ def test_goals_are_met_for_skewed_state_too(found):
     assert found["goals"]["ssm_to_storm"] == pytest.approx(worst, abs=1e-4)
     assert found["goals"]["ssm_to_storm"] <= 0.5
     assert found["goals"]["mtm_to_ssm"] <= 1
+
+
+def test_discounts_are_compared_at_two_balances(found):
+    by_state = {}
+    for one in found["experiments"]["gamma"]:
+        by_state.setdefault(one["state"], []).append((one["tau"], one["gamma"]))
+    assert len(by_state) == 2
+    for seen in by_state.values():
+        assert len({tau for tau, _ in seen}) == 2
+        assert len(set(seen)) == len(seen)
+
+
+def test_texts_that_are_due_shortly_before_a_move_count_as_its_own():
+    def waited(seconds):
+        histogram = Histogram()
+        histogram.record(seconds, 10)
+        return {"histogram": histogram.to_json()}
+
+    turn = response.Turn(Way("Storm", "all_at_once"), response.SMOKE, 0)
+    names = [phase.name for phase in turn.phases()]
+    assert [name.split(": ")[-1] for name in names] == ["before", "lead", "during", "back"]
+    told = turn.figures(dict(zip(names, map(waited, (0.1, 3.0, 1.0, 9.0)), strict=True)))
+    assert told["before"]["max_ms"] == 100
+    assert told["during"]["max_ms"] == 3000
+    assert told["during"]["mean_ms"] == pytest.approx(2000, rel=0.02)
 
 
 def line(state, **moved):

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import threading
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
 import sterna
 from sterna.engine import crash
 from sterna.errors import InvalidInput, StateError
+from sterna.state.store import Store
 
 
 def counts(source):
@@ -51,6 +54,28 @@ def test_state_at_the_last_and_at_earlier_epochs(feed, start):
         query.state(table="x")
     with pytest.raises(InvalidInput, match="no operator"):
         query.state("x")
+
+
+def test_files_that_nobody_needs_are_deleted_by_a_thread_and_gone_when_the_query_has_stopped(
+    feed, start, checkpoint, monkeypatch
+):
+    deleted, delete = {}, Store.delete
+
+    def noted(store, paths):
+        paths = list(paths)
+        deleted.update(dict.fromkeys(paths, threading.current_thread().name))
+        delete(store, paths)
+
+    monkeypatch.setattr(Store, "delete", noted)
+    source = feed("key string").add("a", "b").add("a").add("b").add("c").add("a")
+    query = start(counts(source), trigger={"availableNow": True}, retain=2)
+    assert query.await_termination(100)
+    query.stop()
+    runs = {path: thread for path, thread in deleted.items() if path.startswith("runs/")}
+    assert runs
+    assert set(runs.values()) == {"sterna-removal"}
+    assert not any(Path(checkpoint, path).exists() for path in runs)
+    assert state(query) == {"a": 3, "b": 2, "c": 1}
 
 
 def test_state_of_a_query_that_has_not_run_yet(feed, start):

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import ctypes
 import itertools
 import os
+import sys
 
 import numpy as np
 import pyarrow as pa
@@ -11,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sterna.errors import StateError
-from sterna.state import END, RunCache, RunRef, Store, TableSpec, cache_for, coalesce, drop, keep
+from sterna.state import END, RunCache, RunRef, Store, TableSpec, cache_for, coalesce, drop, files, keep
+from sterna.state.libc import c_function
 
 SPEC = TableSpec("t", "rows", pa.schema([("id", pa.int64())]), pa.schema([("text", pa.string())]))
 
@@ -147,3 +150,28 @@ def test_keep_and_drop_part_the_references(spans, edges):
     assert points(kept) == [one for one in points(refs) if one[1] in inside]
     assert points(left) == [one for one in points(refs) if one[1] not in inside]
     assert coalesce(kept + left) == coalesce(refs)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the names of open files are looked up in /proc")
+def test_only_files_that_last_begin_to_be_written_to_disk_at_once(cache, monkeypatch):
+    begun = []
+
+    def begin(descriptor, original=files.begin_writing):
+        begun.append(os.path.basename(os.readlink(f"/proc/self/fd/{descriptor}")).split(".")[1])
+        original(descriptor)
+
+    monkeypatch.setattr(files, "begin_writing", begin)
+    for level in range(4):
+        name = f"runs/op/level-{level}.arrow"
+        ref = cache.write(name, batch([1, 2]), age=0, level=level, timed=True)
+        assert cache.open(ref).batch.equals(batch([1, 2]))
+    assert begun == ["level-2", "level-3"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux can be asked to begin writing")
+def test_linux_begins_to_write_what_it_is_given(tmp_path):
+    begin = c_function("sync_file_range", ctypes.c_int, ctypes.c_int64, ctypes.c_int64, ctypes.c_uint)
+    with open(tmp_path / "file", "wb") as file:
+        file.write(b"x" * 10_000)
+        assert begin(file.fileno(), 0, 0, files.SYNC_FILE_RANGE_WRITE) == 0
+    assert begin(-1, 0, 0, files.SYNC_FILE_RANGE_WRITE) == -1

@@ -3,7 +3,6 @@ from __future__ import annotations
 import errno
 import os
 import pickle
-import sys
 
 import pyarrow as pa
 import pyarrow.fs as pafs
@@ -144,14 +143,3 @@ def test_what_killed_writers_left_is_found_once_it_is_old(store):
     assert store.leftovers("a") == ["a/y.123.tmp"]
     store.delete(store.leftovers("a"))
     assert os.listdir(store.local_path("a")) == ["x"]
-
-
-def test_files_that_last_begin_to_be_written_to_disk_at_once(tmp_path):
-    store = Store.open(str(tmp_path / "store"))
-    store.write("runs/one", b"1" * 10_000, early=True)
-    assert store.read("runs/one") == b"1" * 10_000
-    begin = local_files._sync_file_range()
-    if sys.platform == "linux":
-        with open(tmp_path / "store" / "runs" / "one", "r+b") as file:
-            assert begin(file.fileno(), 0, 0, local_files.SYNC_FILE_RANGE_WRITE) == 0
-        assert begin(-1, 0, 0, local_files.SYNC_FILE_RANGE_WRITE) == -1

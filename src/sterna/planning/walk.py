@@ -28,7 +28,7 @@ STEPS = 2_000
 def trodden(inputs: Inputs, most: int, steps: int = STEPS) -> dict[int, Ints]:
     """Partitionings that single-step plans lead to, at most so many for each worker count.
 
-    The way begins at each count once, from an even beginning.
+    The way begins at each count once, with all bins at one worker.
     """
     random = np.random.default_rng(0)
     counts = inputs.matrix.counts

@@ -21,7 +21,6 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-import functools
 import os
 import tempfile
 import threading
@@ -29,13 +28,14 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager
-from typing import Protocol, cast
+from typing import Protocol
 
 import pyarrow as pa
 import xxhash
 
 from sterna.errors import SternaError
 from sterna.state.compaction import compact
+from sterna.state.libc import c_function
 from sterna.state.refs import RunRef
 from sterna.state.runs import RunCache
 from sterna.state.spec import TableSpec
@@ -218,17 +218,9 @@ def give_back() -> None:
     Allocators keep it otherwise, as much as the largest merge took.
     """
     pa.default_memory_pool().release_unused()
-    trim = _trim()
+    trim = c_function("malloc_trim", ctypes.c_size_t)
     if trim is not None:
         trim(0)
-
-
-@functools.cache
-def _trim() -> Callable[[int], int] | None:
-    try:
-        return cast("Callable[[int], int]", ctypes.CDLL(None).malloc_trim)
-    except (OSError, AttributeError):  # another C library
-        return None
 
 
 def digest(refs: Sequence[RunRef]) -> str:

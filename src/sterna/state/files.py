@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-import functools
 import os
 import uuid
-from collections.abc import Callable
-from typing import Any, cast
+from typing import Any
 
 import pyarrow as pa
 
+from sterna.state.libc import c_function
+
+SYNC_FILE_RANGE_WRITE = 2
 PIECE = 512 << 10
 """Bytes of one write.
 
@@ -69,25 +70,12 @@ def write_file(
             raise
 
 
-SYNC_FILE_RANGE_WRITE = 2
-
-
 def begin_writing(descriptor: int) -> None:
     """Has Linux begin to put a file on disk; elsewhere nothing happens.
 
     Left alone, it puts off writing until much has gathered, and then writes all of it at once: everybody who
     opens, writes or renames a file waits meanwhile.
     """
-    begin = _sync_file_range()
+    begin = c_function("sync_file_range", ctypes.c_int, ctypes.c_int64, ctypes.c_int64, ctypes.c_uint)
     if begin is not None:
         begin(descriptor, 0, 0, SYNC_FILE_RANGE_WRITE)
-
-
-@functools.cache
-def _sync_file_range() -> Callable[[int, int, int, int], int] | None:
-    try:
-        function = ctypes.CDLL(None).sync_file_range
-    except (OSError, AttributeError):  # another system
-        return None
-    function.argtypes = [ctypes.c_int, ctypes.c_int64, ctypes.c_int64, ctypes.c_uint]
-    return cast("Callable[[int, int, int, int], int]", function)
