@@ -13,7 +13,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from sterna.bench.peers import on_flink
-from sterna.bench.peers.flink_rest import FlinkError, Rest
+from sterna.bench.peers.flink_rest import Checkpoints, FlinkError, Rest
 from sterna.bench.peers.on_flink import Running
 
 JOB, METRICS = "/jobs/j", "/jobs/j/vertices/v/subtasks/metrics"
@@ -61,6 +61,15 @@ def test_the_counter_of_an_operator_is_found_by_a_part_of_its_name(flink):
     answers[METRICS, COUNTER] = [{"id": COUNTER, "sum": 1.5e7}]
     assert rest.records_in("j", "LocalGroupAggregate") == 15_000_000
     assert rest.records_in("j", "GlobalGroupAggregate") == 0
+
+
+def test_when_the_newest_checkpoint_began_and_from_when_a_job_goes_on(flink):
+    answers, rest = flink
+    answers[JOB + "/checkpoints"] = {"latest": {"completed": None, "restored": None}}
+    assert rest.checkpoints("j") == Checkpoints(0.0, 0.0)
+    newest = {"completed": {"trigger_timestamp": 12_500}, "restored": {"restore_timestamp": 9_250}}
+    answers[JOB + "/checkpoints"] = {"latest": newest}
+    assert rest.checkpoints("j") == Checkpoints(12.5, 9.25)
 
 
 def test_what_flink_refuses_is_an_error_with_its_words(flink):

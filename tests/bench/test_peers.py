@@ -18,7 +18,6 @@ from sterna.bench.peers.flink import FlinkError
 from sterna.bench.peers.flink_count import (
     CHUNK,
     COMBINING,
-    PROBE,
     RACE,
     SAMPLE,
     Seen,
@@ -26,13 +25,12 @@ from sterna.bench.peers.flink_count import (
     counting,
     first_lines,
     latencies,
-    probes,
     race,
     reading,
     record_of,
 )
 from sterna.bench.peers.lap import back
-from sterna.bench.peers.on_flink import slope, write
+from sterna.bench.peers.on_flink import slope
 from sterna.bench.peers.on_spark import counts, wrong
 from sterna.bench.source import Turns
 from sterna.bench.subjects import SparkSubject, SternaSubject
@@ -115,16 +113,6 @@ def test_a_record_that_is_forgotten_after_it_was_told_shows_in_the_next_one(tmp_
     assert whole.wrong(CHUNK, probed=True) == CHUNK // SAMPLE
     again = [f"+U[{keys.key(record)}, {1 if record == SAMPLE else 2}]" for record in range(0, CHUNK, SAMPLE)]
     assert watched(tmp_path / "again", keys, [*first, *again]).wrong(CHUNK, probed=True) == 1
-
-
-@given(st.integers(0, 20), st.integers(0, 40))
-def test_probes_are_what_the_lines_of_their_files_say(tmp_path_factory, chunks, start):
-    folder, end = tmp_path_factory.mktemp("probes"), CHUNK * (start + chunks)
-    write(folder, start * CHUNK, end, PROBE)
-    lines = [line for file in sorted(folder.iterdir()) for line in file.read_text().splitlines()]
-    firsts = [int(line.split(",")[0]) for line in lines]
-    told = [record for first in firsts for record in range(first, first + CHUNK, SAMPLE)]
-    assert told == probes(start * CHUNK, chunks * CHUNK)
 
 
 def test_a_record_counts_when_it_is_first_told():

@@ -64,6 +64,11 @@ class Schedule:
         return max(0, math.floor(((now - self.begin) * self.rate + 1 + 1e-6) / self.size))
 
 
+def file_name(start: int) -> str:
+    """What the file is called whose first record this is."""
+    return f"{start:018d}.txt"
+
+
 def write_range(
     folder: str, start: int, end: int, modified: float | None = None, line: int | None = None
 ) -> None:
@@ -72,7 +77,7 @@ def write_range(
     Spark takes files in the order of their modification times.
     """
     step = line or max(1, end - start)
-    name = f"{start:018d}.txt"
+    name = file_name(start)
     hidden = os.path.join(folder, "." + name)
     with open(hidden, "w", encoding="ascii") as file:
         file.writelines(f"{at},{min(at + step, end)}\n" for at in range(start, end, step))

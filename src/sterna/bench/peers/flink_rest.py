@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import urllib.error
 import urllib.request
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
@@ -22,6 +23,17 @@ COUNTER = ".numRecordsIn"
 
 class FlinkError(SternaError):
     """Flink could not be installed, started or asked, or did not do what was waited for."""
+
+
+@dataclass(frozen=True)
+class Checkpoints:
+    """When the newest complete one began, and when a job last began anew from one; 0 where there is none.
+
+    Both are in seconds since 1970.
+    """
+
+    completed: float
+    restored: float
 
 
 class Rest:
@@ -79,6 +91,15 @@ class Rest:
         if told["state"] != "RUNNING" or any(vertex["status"] != "RUNNING" for vertex in told["vertices"]):
             return 0
         return min(int(vertex["parallelism"]) for vertex in told["vertices"])
+
+    def checkpoints(self, job: str) -> Checkpoints:
+        """What is known of a job's checkpoints."""
+        newest = self.get(f"/jobs/{job}/checkpoints")["latest"]
+        completed, restored = newest["completed"], newest["restored"]
+        return Checkpoints(
+            completed["trigger_timestamp"] / 1e3 if completed else 0.0,
+            restored["restore_timestamp"] / 1e3 if restored else 0.0,
+        )
 
     def get(self, path: str) -> Any:
         """What it answers."""

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sterna.bench.feeder import Schedule, write_range
+from sterna.bench.feeder import Schedule
 from sterna.bench.openloop import Feeder
 from sterna.bench.peers.flink import Cluster, FlinkError
 from sterna.bench.peers.flink_count import (
@@ -40,15 +40,13 @@ from sterna.bench.peers.flink_count import (
     reading,
     timeline,
 )
+from sterna.bench.peers.flink_input import Removal, new_folder, write, write_backlog
+from sterna.bench.peers.flink_rest import Checkpoints
 from sterna.bench.peers.lap import AFTER, BEFORE, Case, Course, Lap
 
 if TYPE_CHECKING:
     from sterna.bench.rig import Say
 
-FILE_RECORDS = 1024 * CHUNK
-"""Few and large files: the source lists all of them whenever it looks."""
-MOST_RATE = 6_000_000
-"""A backlog holds as much as nobody is through with in the time."""
 EVERY_SECONDS = 0.05
 LOOK_SECONDS, LONGEST_SECONDS, LAST_SECONDS = 0.1, 900.0, 120.0
 COUNT_SECONDS, CHECK_SECONDS = 1.0, 1.0
@@ -72,13 +70,13 @@ class OnFlink:
 
     def maximum_rate(self, folder: str, case: Case, course: Course) -> float:
         """Records a second that the aggregation takes while there is a backlog."""
-        tuning, source = race(case.keys), _input(folder)
+        tuning, source = race(case.keys), new_folder(folder)
         write(source, 0, case.keys)
         job = counting(source, case.turns, case.payload, tuning.look, shown=False)
         with self._running(folder, tuning, job) as running:
             self._say(f"{self.name}: filling {case.keys:,} keys")
             running.wait(lambda: running.records_in(FIRST_PHASE) >= case.keys, "was not filled")
-            _backlog(source, case, course)
+            write_backlog(source, case, course)
             running.wait(lambda: running.records_in(FIRST_PHASE) > case.keys, "did not find its input")
             time.sleep(course.warm)
             used, began = running.cluster.cpu_seconds(), time.monotonic()
@@ -93,8 +91,8 @@ class OnFlink:
 
         This is what Flink would be limited to.
         """
-        source = _input(folder)
-        _backlog(source, case, course)
+        source = new_folder(folder)
+        write_backlog(source, case, course)
         with self._running(folder, RACE, reading(source, case.turns, RACE.look)) as running:
             running.wait(lambda: running.records_in(SINK) > 0, "got nothing from its source")
             time.sleep(course.warm / 2)
@@ -102,7 +100,7 @@ class OnFlink:
 
     def lap(self, folder: str, case: Case, course: Course, rate: float) -> Lap:
         """See ``lap``."""
-        source = _input(folder)
+        source = new_folder(folder)
         write(source, 0, case.keys)
         job = counting(source, case.turns, case.payload, LAP.look, shown=True)
         with (
@@ -115,7 +113,10 @@ class OnFlink:
             # A file holds whole chunks.
             every = max(1, round(rate * EVERY_SECONDS / CHUNK)) * CHUNK / rate
             schedule = Schedule(time.time() + 1.0, rate, case.keys, every)
-            with Feeder(str(source), schedule, line=CHUNK) as feeder:
+            with (
+                Removal(source, schedule, watcher.seen, running.checkpoints),
+                Feeder(str(source), schedule, line=CHUNK) as feeder,
+            ):
                 moments = _rescaled(running, _View(watcher, schedule), course)
                 last = feeder.stop()
             write(source, last, last + case.keys, PROBE)
@@ -153,6 +154,10 @@ class Running:
     def records_in(self, operator: str) -> int:
         """See ``Rest.records_in``."""
         return self.cluster.rest.records_in(self.job, operator)
+
+    def checkpoints(self) -> Checkpoints:
+        """See ``Rest.checkpoints``."""
+        return self.cluster.rest.checkpoints(self.job)
 
     def wait(self, done: Callable[[], bool], failure: str) -> None:
         """Until something is so; ``FlinkError`` if that takes too long."""
@@ -273,23 +278,3 @@ class _View:
                 return
             if one.newest >= self._schedule.first:
                 yield one
-
-
-def _input(folder: str) -> Path:
-    """A new folder for the input."""
-    source = Path(folder) / "input"
-    source.mkdir(parents=True)
-    return source
-
-
-def _backlog(source: Path, case: Case, course: Course) -> None:
-    """More records than anybody is through with in the time."""
-    records = int((course.warm + course.seconds) * MOST_RATE)
-    write(source, case.keys, case.keys + records - records % FILE_RECORDS)
-
-
-def write(source: Path, start: int, end: int, part: int = 1) -> None:
-    """Files for the records [start, end), both multiples of a chunk; or for one chunk in so many of them."""
-    for at in range(start, end, FILE_RECORDS):
-        # Flink's job makes a chunk of each line, wherever the line says that it ends.
-        write_range(str(source), at, min(at + FILE_RECORDS, end), line=part * CHUNK)
