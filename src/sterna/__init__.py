@@ -9,8 +9,9 @@ from sterna.operators.state_machine import pickled
 from sterna.query import Query
 from sterna.session import recommended_conf, session
 from sterna.strategies import all_at_once, batched, fluid, matched, paced
-from sterna.stream import KeyedStream, Stream, read, unpack
+from sterna.stream import KeyedStream, Stream, read
 from sterna.targets import balance, bins, rescale
+from sterna.unpacking import read_parquet, unpack
 from sterna.wishes import rows, value
 
 __version__ = "0.1.0"
@@ -37,6 +38,7 @@ __all__ = [
     "paced",
     "pickled",
     "read",
+    "read_parquet",
     "recommended_conf",
     "rescale",
     "rows",

@@ -51,26 +51,6 @@ def read(df: DataFrame) -> Stream:
     return Stream(Source(df), of_frame(df))
 
 
-def unpack(df: DataFrame, column: str, schema: Any) -> Stream:
-    """Wraps a streaming DataFrame one of whose columns holds serialised record batches.
-
-    The batches are made by ``pa.RecordBatch.serialize``, and the rows in them are the stream's. Spark passes
-    rows on one by one; bytes it passes on as they are, and the router reads them in place. Streams that are
-    unpacked from several columns of one DataFrame share its reading.
-    """
-    whole = read(df)
-    if column not in whole.schema.names:
-        raise InvalidInput(f"there is no column {column!r}; there are {whole.schema.names}")
-    if not pa.types.is_binary(whole.schema.field(column).type):
-        raise InvalidInput(
-            f"column {column!r} is of type {whole.schema.field(column).type}: only binary columns hold "
-            "record batches"
-        )
-    rows = arrow_schema(schema, df.sparkSession)
-    recipe = Recipe((column,), rows, rows, packed=True)
-    return Stream(Source(df, recipe), recipe.schema)
-
-
 class Stream:
     """Rows: of a source, or the outputs of an operator."""
 

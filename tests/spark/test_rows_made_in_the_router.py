@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import datetime as dt
+import os
 from decimal import Decimal
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 import pytest
 
 import sterna
@@ -29,6 +31,61 @@ def test_packed_rows_are_rows(feed, run, start):
     source = feed("data binary").add(packed(("a", 1), ("b", 2)), packed(("a", 3))).add(None)
     stream = sterna.unpack(source.stream(2), "data", SCHEMA).key_by("key").aggregate(n=sterna.sum("n"))
     assert counted(run(stream)) == [("a", 4), ("b", 2)]
+
+
+@pytest.fixture
+def files(tmp_path):
+    """Adds a parquet file to a folder, in the order of calls."""
+    folder = tmp_path / "files"
+    folder.mkdir()
+
+    def add(**columns):
+        number = len(list(folder.iterdir()))
+        hidden = folder / f".{number}"
+        pq.write_table(pa.table(columns), hidden)
+        os.utime(hidden, (1.7e9 + number, 1.7e9 + number))
+        hidden.rename(folder / f"{number}.parquet")
+        return folder
+
+    return add
+
+
+def test_parquet_files_are_rows(spark, files, start):
+    files(other=pa.array([0, 0]), n=pa.array([1, 2], pa.int32()), key=["a", "b"])
+    files(key=["a"], n=[4])
+    folder = files(n=pa.array([], pa.int64()), key=pa.array([], pa.string()))
+    sink = sterna.sinks.memory()
+    stream = sterna.read_parquet(spark, folder, "key string, n long", files=1).where(key=["a"])
+    options = {"sink": sink, "trigger": {"availableNow": True}}
+    query = start(stream.key_by("key").aggregate(n=sterna.sum("n")), **options)
+    assert query.await_termination(100)
+    assert [(row["key"], row["n"]) for row in sink.rows()] == [("a", 1), ("a", 5)]
+    assert query.status()["rows"] == 3
+    assert query.status()["epoch"] >= 2
+
+
+@pytest.mark.parametrize(
+    ("schema", "words"),
+    [
+        ("key string, m long", r"0\.parquet has no column 'm'; there are \['key', 'n'\]"),
+        ("key string, n timestamp", r"0\.parquet does not hold what was asked for"),
+    ],
+)
+def test_a_file_with_other_columns_is_named(spark, files, start, schema, words):
+    folder = files(key=["a"], n=["x"])
+    stream = sterna.read_parquet(spark, folder, schema).key_by("key").aggregate(n=sterna.count())
+    with pytest.raises(InvalidInput, match=words):
+        start(stream).await_termination(60)
+
+
+def test_a_file_that_is_none_is_named(spark, tmp_path, start):
+    (tmp_path / "files").mkdir()
+    (tmp_path / "files" / "bad.parquet").write_bytes(b"not parquet")
+    stream = sterna.read_parquet(spark, tmp_path / "files", "key string").key_by("key")
+    with pytest.raises(InvalidInput, match=r"bad\.parquet can't be read as a parquet file"):
+        start(stream.aggregate(n=sterna.count())).await_termination(60)
+    with pytest.raises(InvalidInput, match="files"):
+        sterna.read_parquet(spark, tmp_path / "files", "key string", files=0)
 
 
 def test_a_function_filters_and_adds_columns(feed, run):

@@ -1,10 +1,9 @@
 """How the router makes the rows of an edge, where these are not simply the rows of the source.
 
-They are unpacked from bytes, or changed by a function. In: a batch of the source's columns. Out: a batch of
-the recipe's schema. Bytes that can't be record batches of the schema raise ``InvalidInput`` (they don't tell
-their own types: numbers of another type are read as they are); a function that raises, or returns something
-else than it did when it was tried on no rows, raises ``FoldError`` with its traceback. Both name what is
-wrong.
+They are unpacked from bytes (``packed``), or changed by a function. In: a batch of the source's columns. Out:
+a batch of the recipe's schema. Bytes that can't be read raise ``InvalidInput``; a function that raises, or
+returns something else than it did when it was tried on no rows, raises ``FoldError`` with its traceback. Both
+name what is wrong.
 """
 
 from __future__ import annotations
@@ -17,6 +16,7 @@ from typing import Any
 import pyarrow as pa
 
 from sterna.errors import FoldError, InvalidInput
+from sterna.sources.packed import Packed
 
 Function = Callable[[Any], Any]
 
@@ -29,14 +29,14 @@ class Recipe:
         columns: the columns of the source that it reads.
         schema: what comes out.
         given: what there is before any function: the schema of the source, or of the packed rows.
-        packed: whether the (one) column holds serialised record batches.
+        packed: how rows are made of bytes, where the columns hold such.
         functions: what is applied then, in order, each with the schema of what it returns.
     """
 
     columns: tuple[str, ...]
     schema: pa.Schema
     given: pa.Schema
-    packed: bool = False
+    packed: Packed | None = None
     functions: tuple[tuple[Function, pa.Schema], ...] = ()
 
     def then(self, function: Function) -> Recipe:
@@ -61,8 +61,8 @@ class Recipe:
 
     def opened(self, batch: pa.RecordBatch) -> pa.Table:
         """The rows in a batch that has the recipe's columns, before any function."""
-        if self.packed:
-            return pa.Table.from_batches(self._opened(batch), self.given)
+        if self.packed is not None:
+            return pa.Table.from_batches(self.packed.opened(batch, self.given), self.given)
         # Times come in the session's zone.
         return pa.Table.from_batches([batch]).cast(self.given)
 
@@ -74,23 +74,7 @@ class Recipe:
 
     def count(self, batch: pa.RecordBatch) -> int:
         """How many rows of the source a batch stands for."""
-        return sum(part.num_rows for part in self._opened(batch)) if self.packed else batch.num_rows
-
-    def _opened(self, batch: pa.RecordBatch) -> list[pa.RecordBatch]:
-        """What the bytes hold, in place."""
-        (column,) = batch.columns
-        try:
-            parts = [
-                pa.ipc.read_record_batch(value.as_buffer(), self.given) for value in column if value.is_valid
-            ]
-            for part in parts:
-                part.validate(full=True)
-        except (pa.ArrowException, OSError) as error:
-            raise InvalidInput(
-                f"column {self.columns[0]!r} does not hold record batches of the schema that it was unpacked "
-                f"with: {error}"
-            ) from error
-        return parts
+        return batch.num_rows if self.packed is None else self.packed.count(batch, self.given)
 
 
 def _applied(function: Function, rows: pa.Table, schema: pa.Schema) -> pa.Table:

@@ -1,8 +1,9 @@
 """NEXMark's events as parquet files, the same number of each kind an epoch.
 
-Any system that reads files can be given them. All sides read the same files with Spark's own file source, so
-the source costs each the same. Only the kinds that a query reads are written, and the DataFrames have only
-the columns that it reads: Spark would find these by itself, Sterna takes what its DataFrame has.
+Any system that reads files can be given them. Each side reads the same files in the way that suits it best:
+Spark with its own file source, as DataFrames, Sterna with ``read_parquet``, whose router reads the files that
+Spark's file source has found. Only the kinds that a query reads are written, and streams have only the
+columns that it reads.
 """
 
 from __future__ import annotations
@@ -15,12 +16,13 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 from pyspark.sql.pandas.types import from_arrow_schema
 
+import sterna
 from sterna.nexmark.generator import SCHEMAS, Shape
+from sterna.nexmark.streams import Streams
 from sterna.nexmark.writing import write
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.types import StructType
 
 
 @dataclass(frozen=True)
@@ -64,13 +66,20 @@ class Files:
         That of a kind that nobody reads is empty.
         """
         return {
-            kind: spark.readStream.schema(self._columns(kind, schema))
+            kind: spark.readStream.schema(from_arrow_schema(self._columns(kind, schema)))
             .option("maxFilesPerTrigger", self.parts)
             .parquet(str(self.folder / kind))
             for kind, schema in SCHEMAS.items()
         }
 
-    def _columns(self, kind: str, schema: pa.Schema) -> StructType:
-        return from_arrow_schema(
-            pa.schema([schema.field(name) for name in self.reads.get(kind, schema.names)])
+    def streams(self, spark: SparkSession) -> Streams:
+        """Sterna's streams of the three kinds, with the columns that are read."""
+        return Streams(
+            *(
+                sterna.read_parquet(spark, self.folder / kind, self._columns(kind, schema), self.parts)
+                for kind, schema in SCHEMAS.items()
+            )
         )
+
+    def _columns(self, kind: str, schema: pa.Schema) -> pa.Schema:
+        return pa.schema([schema.field(name) for name in self.reads.get(kind, schema.names)])

@@ -24,7 +24,6 @@ from sterna.bench.peers.pace import Run, paced, spark_state, with_events
 from sterna.bench.systems import SPARK_STATE
 from sterna.nexmark.native import NATIVE, Frames
 from sterna.nexmark.queries import QUERIES
-from sterna.nexmark.streams import Streams
 from sterna.operators.base import LATER
 from sterna.session import quick_local_logs, set_for_a_while
 
@@ -56,9 +55,8 @@ def join_formats(name: str, version: str) -> tuple[str, ...]:
 def on_sterna(spark: SparkSession, root: Path, name: str, files: Files, load: Load, *, look: bool) -> Run:
     """A run on Sterna; its state is looked at afterwards if asked for."""
     keep_reports(spark)
-    streams = Streams(*(sterna.read(frame) for frame in files.frames(spark).values()))
     with tempfile.TemporaryDirectory(dir=root) as checkpoint:
-        query = QUERIES[name](streams).start(
+        query = QUERIES[name](files.streams(spark)).start(
             checkpoint=checkpoint,
             workers=spark.sparkContext.defaultParallelism,
             watermark_delay=0,
