@@ -12,7 +12,7 @@ import contextlib
 import threading
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from py4j.protocol import Py4JError
 
@@ -29,9 +29,13 @@ from sterna.session import quick_local_logs
 from sterna.sinks.files import BETWEEN, sweep
 from sterna.sources.tick import Ticker, tick_frame
 
+if TYPE_CHECKING:
+    from pyspark.sql.streaming import StreamingQuery
+
 # Spark takes a failed epoch for a stop, and stays silent, if this is how the failure reads.
 STOPPED = "py4j.protocol.Py4JJavaError: An error occurred while calling stop: java.lang.InterruptedException"
 IDLE_SECONDS = 1.0
+SOURCES_SECONDS, LOOK_SECONDS = 10.0, 0.01
 
 
 class Lifetime:
@@ -106,6 +110,8 @@ class Lifetime:
         local = self._coordinator.store.is_local
         with quick_local_logs(self._spark) if local else contextlib.nullcontext():
             self.streaming_query = writer.start()
+            if local:
+                _wait_for_sources(self.streaming_query)
 
     def _epoch(self, batch: Any, epoch: int) -> None:
         """Spark calls this with every micro-batch."""
@@ -277,3 +283,16 @@ class Lifetime:
                     return False
                 self._progressed.wait(left)
         return True
+
+
+def _wait_for_sources(query: StreamingQuery) -> None:
+    """Until Spark has made the query's sources, or for some seconds.
+
+    A source that keeps a log of its own, as that of files does, writes it as the session says when the source
+    is made, in a thread of Spark's, and not as it said when the query was started.
+    """
+    deadline = time.monotonic() + SOURCES_SECONDS
+    while query.isActive and query.status["message"].startswith("Initializing"):
+        if time.monotonic() > deadline:
+            return
+        time.sleep(LOOK_SECONDS)

@@ -43,6 +43,12 @@ def test_triggers_that_go_on(source, start, trigger):
     assert state(query) == {"a": 2, "b": 1, "z": 1}
 
 
+def test_a_query_that_has_started_has_its_sources(source, start):
+    """Their logs are written as the session says when they are made, and it says so only while it starts."""
+    query = start(counts(source))
+    assert not query.streaming_query.status["message"].startswith("Initializing")
+
+
 def test_a_move_under_available_now(source, start):
     query = start(counts(source), trigger={"availableNow": True})
     query.migrate(sterna.rescale(3), at=4)
