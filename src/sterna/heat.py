@@ -152,12 +152,16 @@ def laid_out(cells: Floats, owners: Owners, keys: Keys) -> Floats:
 class Heat:
     """The rows an epoch of each cell and of the heaviest keys, averaged over the last epochs.
 
+    Rows that were combined before the exchange are others than rows as they come, and fewer: once it changes
+    which of them workers get, what was learnt before says nothing.
+
     Attributes:
         keys: the heaviest keys.
     """
 
     def __init__(self) -> None:
         self._cells: Floats | None = None
+        self._combined = False
         self.keys = Keys.none()
 
     def learn(self, receipts: Iterable[Mapping[str, Any]]) -> None:
@@ -172,8 +176,9 @@ class Heat:
         most = max(len(cells) for cells in known)
         total = np.sum([spread(cells, most) for cells in known], axis=0)
         keys = heaviest_of(one.get("heavy") for one, _ in told)
-        if self._cells is None or len(self._cells) != most:
-            self._cells, self.keys = total, keys
+        combined = any(one.get("combined") for one, _ in told)
+        if self._cells is None or len(self._cells) != most or combined != self._combined:
+            self._cells, self.keys, self._combined = total, keys, combined
         else:
             self._cells = (1 - FORGETTING) * self._cells + FORGETTING * total
             self.keys = self.keys.scaled(1 - FORGETTING).after(keys.scaled(FORGETTING))

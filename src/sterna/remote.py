@@ -192,4 +192,5 @@ def _receipts(operator: str, facts: Mapping[str, Any]) -> list[dict[str, Any]]:
     told: list[dict[str, Any]] = [{"heat": text} for text in facts.get("heat", {}).get(operator, ()) if text]
     if told:
         told[0]["heavy"] = facts.get("heavy", {}).get(operator)
+        told[0]["combined"] = operator in facts.get("combining", ())
     return told

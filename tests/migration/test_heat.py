@@ -105,6 +105,15 @@ def test_heat_is_an_average_and_follows_the_number_of_bins():
     assert heat.rows(2)[1] > 0
 
 
+def test_rows_that_were_combined_are_not_averaged_with_others():
+    heat, few = Heat(), {"heat": encode_heat(np.array([4, 0])), "rows": 4, "combined": 4}
+    heat.learn([{"heat": encode_heat(np.array([0, 1000])), "rows": 1000}])
+    heat.learn([few])
+    assert heat.rows(2).tolist() == pytest.approx([4, 0])
+    heat.learn([few | {"heat": encode_heat(np.array([0, 4]))}])
+    assert heat.rows(2).tolist() == pytest.approx([3.2, 0.8])
+
+
 def test_heavy_keys_come_along_and_are_put_into_their_bins():
     hot = np.uint64(3 << 60)  # in the last quarter of the first quarter
     heat = Heat()

@@ -10,6 +10,7 @@ import pytest
 from pyspark.sql import functions as F
 
 import sterna
+from sterna.remote import Remote
 
 
 def numbers(seed: int, rows: int = 300) -> pa.Table:
@@ -135,3 +136,16 @@ def test_output_is_the_keys_that_changed(feed, run):
     run(sterna.read(source.stream()).key_by("key").aggregate(n=sterna.count()), sink=sink)
     told = [sorted((row["key"], row["n"]) for row in sink.epochs[epoch].to_pylist()) for epoch in range(3)]
     assert told == [[("a", 2), ("b", 1)], [("b", 2)], [("c", 1)]]
+
+
+def test_rows_that_are_combined_are_a_load_of_their_own(feed, start, checkpoint):
+    """The first epoch is not combined: a thousand rows. After it each key is a row for each partition."""
+    source = feed("key string")
+    for _ in range(3):
+        source.add(*["a", "b"] * 500)
+    counted = sterna.read(source.stream()).key_by("key").aggregate(n=sterna.count())
+    query = start(counted, checkpoint=checkpoint, trigger={"availableNow": True})
+    assert query.await_termination(100)
+    assert 0 < query.statistics().rows.sum() < 100
+    outside = Remote(checkpoint)
+    assert 0 < outside.statistics("aggregate", outside.last()).rows.sum() < 100

@@ -230,6 +230,8 @@ class _Apply:
         )
         reached = [rows.hashes for rows in (*inputs, combined) if rows is not None and rows.count]
         self.counts["rows"] = sum(len(hashes) for hashes in reached)
+        if combined is not None and combined.count:
+            self.counts["combined"] = combined.count
         if reached:
             hashes = reached[0] if len(reached) == 1 else np.concatenate(reached)
             self.counts["heat"] = encode_heat(count_cells(hashes, here.bits))

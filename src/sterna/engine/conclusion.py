@@ -98,6 +98,7 @@ def conclude(
                 name: heaviest_of(r.get("heavy") for r in ordered if r["operator"] == at).to_json()
                 for at, name in enumerate(names)
             },
+            "combining": sorted({names[r["operator"]] for r in ordered if r.get("combined")}),
             "out": sum(r.get("out", 0) for (index, _), r in receipts.items() if index == len(names) - 1),
             "moved": moved,
             "moved_bytes": sum(moved.values()),
