@@ -8,7 +8,8 @@ of the last moves.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import deque
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,10 +17,13 @@ import numpy as np
 
 from sterna import strategies
 from sterna.configuration import Configuration
-from sterna.errors import SternaError, UpdateRefused
-from sterna.statistics import EpochCost, Statistics
+from sterna.drawing import Draws
+from sterna.errors import UpdateRefused
+from sterna.statistics import EpochCost, Recent, Statistics
 
 MOST_STEPS = 1 << 21
+REMEMBERED = 256
+"""How many epochs back a strategy is told of."""
 ASSUMED_PRICE = 2e-6
 """Milliseconds a byte where no move has been seen: 500 MB a second."""
 
@@ -48,10 +52,9 @@ def rehearse(
     written: Mapping[str, Any], current: Configuration, target: Configuration, statistics: Statistics
 ) -> Rehearsal:
     """Draws all steps; ``UpdateRefused`` if they do not lead to the target."""
-    strategy = strategies.from_json(written)
-    gap = getattr(strategy, "gap", 0)
+    gap = getattr(strategies.from_json(written), "gap", 0)
     base, price, assumed = prices(statistics)
-    costs = list(statistics.recent)[-64:]
+    costs = deque(statistics.recent[-64:], REMEMBERED)
     statistics = statistics.at(max(current.bins, target.bins))
     steps = epochs = moved = waited = 0
     total = largest = 0.0
@@ -67,9 +70,9 @@ def rehearse(
     sizes = statistics.bytes
     number = costs[-1].epoch if costs else -1
     wrong = int(np.count_nonzero(owners != target.owners))
-    draws = _begun(strategy, current, target, replace(statistics, recent=costs))
+    draws = Draws(written, current, target, replace(statistics, recent=Recent(costs)))
     while wrong:
-        step = _next(draws)
+        step = draws.next()
         if step is None:
             raise UpdateRefused(
                 f"the strategy ends with {wrong} bins still to be moved: it never reaches the target"
@@ -92,10 +95,12 @@ def rehearse(
                 raise UpdateRefused("the strategy waits for ever: it never reaches the target")
         total += size
         largest = max(largest, size)
-        for extra in range(1 + (gap if step else 0)):
-            number += 1
-            part = (0.0, 0) if extra else (size, len(step))
-            costs.append(EpochCost(number, (base or 0.0) + price * part[0], int(part[0]), part[1]))
+        number += 1
+        costs.append(EpochCost(number, (base or 0.0) + price * size, int(size), len(step)))
+        quiet = gap if step else 0
+        for ago in reversed(range(min(quiet, REMEMBERED))):
+            costs.append(EpochCost(number + quiet - ago, base or 0.0))
+        number += quiet
         if steps > MOST_STEPS:
             raise UpdateRefused(f"the strategy takes more than {MOST_STEPS} steps")
     peak = None if base is None else round(base + price * largest, 1)
@@ -114,13 +119,6 @@ def prices(statistics: Statistics) -> tuple[float | None, float, bool]:
     return base, price, False
 
 
-def _begun(
-    strategy: strategies.Strategy, current: Configuration, target: Configuration, statistics: Statistics
-) -> Iterator[strategies.Step]:
-    """The steps; a strategy that is no generator begins, and may fail, when the first one is drawn."""
-    yield from strategy(current, target, statistics)
-
-
 def _check_step(step: strategies.Step, bins: int, workers: int) -> None:
     """Refuses a step that names what does not exist."""
     for bin_, worker in step:
@@ -133,13 +131,3 @@ def _check_step(step: strategies.Step, bins: int, workers: int) -> None:
                 f"the strategy moves bin {bin_} to worker {worker}, which does not exist: there are "
                 f"{workers} workers, numbered from 0"
             )
-
-
-def _next(draws: Iterator[strategies.Step]) -> strategies.Step | None:
-    try:
-        step: strategies.Step | None = next(draws, None)
-        return None if step is None else strategies.as_step(step)
-    except SternaError:
-        raise
-    except (Exception, SystemExit) as error:
-        raise UpdateRefused(f"the strategy raised {error!r}") from error

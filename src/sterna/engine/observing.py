@@ -8,19 +8,20 @@ the configuration that the replay led to.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
 
 from sterna import strategies
 from sterna.configuration import Configuration
-from sterna.errors import InvalidInput, UpdateRefused
+from sterna.drawing import Draws
+from sterna.errors import InvalidInput
 from sterna.heat import Heat
 from sterna.migration import Migration, StrategyMissing
+from sterna.rehearsal import REMEMBERED
 from sterna.spread import Spread
 from sterna.state.manifest import Manifest
 from sterna.statistics import EpochCost, Recent, Statistics, bin_bytes
 
-REMEMBERED = 256
 BEFORE = 64
 """How many quiet epochs tell what an epoch takes before a migration."""
 
@@ -31,7 +32,7 @@ class Observer:
     def __init__(self, operators: Iterable[str]) -> None:
         self._heat = {name: Heat() for name in operators}
         self.recent: deque[EpochCost] = deque(maxlen=REMEMBERED)
-        self._steps: dict[tuple[str, str, bool], Iterator[strategies.Step]] = {}
+        self._steps: dict[tuple[str, str, bool], Draws] = {}
 
     def remember(self, manifest: Manifest) -> None:
         """Takes note of what an epoch took."""
@@ -68,17 +69,12 @@ class Observer:
     ) -> strategies.Step | None:
         """The next step of a migration; ``UpdateRefused`` if its strategy fails."""
         key = (migration.name, operator, migration.back)
-        try:
-            strategy = strategies.from_json(migration.strategy)
-        except InvalidInput as error:
-            raise StrategyMissing(f"{error}; register it and resume the migration, or cancel it") from error
-        try:
-            if key not in self._steps:
-                known = self.statistics(operator, manifest).at(current.bins)
-                self._steps[key] = iter(strategy(current, migration.target[operator], known))
-            step = next(self._steps[key], None)
-            return None if step is None else strategies.as_step(step)
-        except UpdateRefused:
-            raise
-        except (Exception, SystemExit) as error:
-            raise UpdateRefused(f"the strategy raised {error!r}") from error
+        if key not in self._steps:
+            known, target = self.statistics(operator, manifest).at(current.bins), migration.target[operator]
+            try:
+                self._steps[key] = Draws(migration.strategy, current, target, known)
+            except InvalidInput as error:
+                raise StrategyMissing(
+                    f"{error}; register it and resume the migration, or cancel it"
+                ) from error
+        return self._steps[key].next()

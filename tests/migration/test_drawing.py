@@ -1,0 +1,94 @@
+"""Whatever the code of a strategy does, whoever draws from it gets a step or a refusal."""
+
+from __future__ import annotations
+
+import gc
+import threading
+import time
+
+import pytest
+
+from sterna import drawing, strategies
+from sterna.configuration import Configuration
+from sterna.drawing import Draws
+from sterna.errors import UpdateRefused
+from sterna.rehearsal import rehearse
+from sterna.statistics import Statistics
+
+HERE, THERE = Configuration.initial(4, 1), Configuration.initial(4, 2)
+KNOWN = Statistics.unknown(4)
+
+
+class Odd(BaseException):
+    """Not even an ``Exception``, and it can't be told."""
+
+    def __repr__(self):
+        raise ValueError("no words")
+
+
+def draws(function):
+    strategies.register("drawn")(function)
+    return Draws({"name": "drawn"}, HERE, THERE, KNOWN)
+
+
+def threads():
+    return [one for one in threading.enumerate() if one.name == "sterna-strategy"]
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [(KeyboardInterrupt(), "raised KeyboardInterrupt"), (Odd(), "raised Odd"), (SystemExit(3), "SystemExit")],
+    ids=["KeyboardInterrupt", "Odd", "SystemExit"],
+)
+def test_what_is_no_exception_is_a_refusal_too(error, words):
+    def raising(current, target, statistics):
+        yield [(2, 1)]
+        raise error
+
+    steps = draws(raising)
+    assert steps.next() == [(2, 1)]
+    with pytest.raises(UpdateRefused, match=words):
+        steps.next()
+
+
+def test_who_does_not_answer_is_not_waited_for(monkeypatch):
+    monkeypatch.setattr(drawing, "STEP_SECONDS", 0.05)
+    go_on = threading.Event()
+
+    def silent(current, target, statistics):
+        go_on.wait(60)
+        yield []
+
+    strategies.register("silent")(silent)
+    with pytest.raises(UpdateRefused, match=r"did not say within 0\.05 seconds"):
+        rehearse({"name": "silent"}, HERE, THERE, KNOWN)
+    go_on.set()
+
+
+def test_threads_end_with_those_who_ask():
+    def one_by_one(current, target, statistics):
+        yield [(2, 1)]
+        yield [(3, 1)]
+
+    before = len(threads())
+    steps = draws(one_by_one)
+    assert steps.next() == [(2, 1)]
+    assert len(threads()) == before + 1
+    del steps
+    gc.collect()
+    deadline = time.monotonic() + 20
+    while len(threads()) > before and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert len(threads()) == before
+
+
+def test_strategies_of_ours_need_no_thread():
+    before = len(threads())
+    steps = Draws({"name": "fluid"}, HERE, THERE, KNOWN)
+    assert [steps.next(), steps.next(), steps.next()] == [[(2, 1)], [(3, 1)], None]
+    assert len(threads()) == before
+
+
+def test_a_long_gap_is_no_long_rehearsal():
+    found = rehearse({"name": "fluid", "gap": 10**12}, HERE, THERE, KNOWN)
+    assert (found.steps, found.epochs) == (2, 10**12 + 2)
