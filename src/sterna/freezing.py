@@ -252,6 +252,7 @@ class _Freeze:
                 migration,
                 status=RUNNING,
                 target=migration.origin,
+                led=migration.led or migration.target,
                 back=True,
                 ended=None,
                 next_epoch=self.epoch,

@@ -68,9 +68,11 @@ class History:
             if event["kind"] == "migration":
                 found[event["name"]] = {k: v for k, v in event.items() if k not in ("kind", "epoch")}
             elif event["kind"] in ("refused", "withdrawn"):
-                name = event["entry"]["name"]
+                entry = event["entry"]
+                name = entry["name"]
                 found[name] = {
                     "name": name,
+                    **{key: entry[key] for key in ("cause", "strategy", "target") if entry.get(key)},
                     "status": "refused" if event["kind"] == "refused" else "cancelled",
                     "reason": event["reason"],
                     "started": event["time"],

@@ -47,6 +47,7 @@ class Migration:
             ``failed``, ``merged``.
         origin: where it began, for each operator.
         target: where it leads, for each operator.
+        led: where it led before it was rolled back.
         next_epoch: the earliest epoch of the next step.
         bins, bytes, steps: what has moved so far, and in how many steps.
         started, ended: (epoch, time).
@@ -71,6 +72,7 @@ class Migration:
     ended: tuple[int, float] | None = None
     back: bool = False
     reason: str = ""
+    led: Configurations = field(default_factory=dict)
     before: Spread = field(default_factory=Spread)
     during: Spread = field(default_factory=Spread)
     after: Spread = field(default_factory=Spread)
@@ -79,6 +81,11 @@ class Migration:
     def active(self) -> bool:
         """Whether it is not over."""
         return self.status in (RUNNING, PAUSED)
+
+    @property
+    def _wanted(self) -> Configurations:
+        """Where it was to lead, whether that was taken back or not."""
+        return self.led or self.target
 
     def left(self, configurations: Mapping[str, Configuration]) -> int:
         """How many bins are not where they should be."""
@@ -98,7 +105,7 @@ class Migration:
         Where the number of bins changes, they are numbered as parts of the larger one.
         """
         out = {}
-        for name, target in self.target.items():
+        for name, target in self._wanted.items():
             bits = max(self.origin[name].bits, target.bits)
             before, after = self.origin[name].at_bits(bits).owners, target.at_bits(bits).owners
             pairs = np.where(before != after, before.astype(np.int64) * (1 << 32) + after, -1)
@@ -134,6 +141,7 @@ class Migration:
             "ended": None if self.ended is None else list(self.ended),
             "back": self.back,
             "reason": self.reason,
+            "led": {name: c.to_json() for name, c in self.led.items()},
             "before": self.before.to_json(),
             "during": self.during.to_json(),
             "after": self.after.to_json(),
@@ -145,6 +153,8 @@ class Migration:
         values = dict(data)
         for name in ("origin", "target"):
             values[name] = {key: Configuration.from_json(c) for key, c in data[name].items()}
+        # What earlier versions wrote has no such entry.
+        values["led"] = {key: Configuration.from_json(c) for key, c in data.get("led", {}).items()}
         for name in ("before", "during", "after"):
             values[name] = Spread.from_json(data[name])
         values["started"] = (data["started"][0], data["started"][1])
@@ -164,7 +174,7 @@ class Migration:
                     "from": _placement(self.origin[name]),
                     "to": _placement(target),
                 }
-                for name, target in self.target.items()
+                for name, target in self._wanted.items()
             },
             "steps": self.steps,
             "bins": self.bins,

@@ -38,6 +38,8 @@ def test_a_strategy_of_ones_own_from_the_command_line_is_rehearsed_when_it_begin
 
     handle = put(twin, strategy={"name": "hasty"}, target=rescale(1).to_json())
     assert handle.status == "refused"
+    told = twin.coordinator.history.migrations()[handle.name]
+    assert (told["strategy"], told["target"]) == ({"name": "hasty"}, rescale(1).to_json())
     assert owners(twin) == [0] * 8 + [1] * 8
     assert not twin.coordinator.wants_epoch()
 

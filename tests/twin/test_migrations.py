@@ -89,6 +89,9 @@ def test_rollback_moves_back(twin):
     assert handle.wait()["status"] == "rolled back"
     assert owners(twin) == before
     assert twin.coordinator.last.configurations["counts"].workers == 2
+    told = next(one for one in twin.coordinator.history.told(twin.coordinator.last) if one["bins"])
+    assert told["operators"]["counts"]["from"]["bins_by_worker"] == [8, 8]
+    assert told["operators"]["counts"]["to"] != told["operators"]["counts"]["from"]
     assert set(totals(twin).values()) == {twin.coordinator.last.facts["rows_total"] // 40}
 
 
