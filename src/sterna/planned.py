@@ -29,11 +29,6 @@ def planned(
     """
     from sterna import planning  # noqa: PLC0415 - SciPy takes a while to load, and most queries never ask for a plan
 
-    if workers > current.bins:
-        raise UpdateRefused(
-            f"{planner} has no plan: {workers} workers are more than the {current.bins} bins, and some would "
-            f"have none; get more bins first, with sterna.bins({1 << (workers - 1).bit_length()})"
-        )
     known, owners = statistics.at(current.bins), current.owners.astype(np.int64)
     sizes = known.bytes if known.bytes.sum() > 0 else np.ones(current.bins)
     try:

@@ -44,6 +44,8 @@ class Target:
 
     def resolve(self, current: Configuration, statistics: Statistics | None = None) -> Configuration:
         """The configuration that this target asks for, seen from the current one."""
+        if self.kind == "rescale" and self.workers is not None:
+            _check_bins(self.workers, current)
         if self.planner is not None and self.tau is not None:
             known, workers = statistics or Statistics.unknown(current.bins), self.workers or current.workers
             return planned(current, known, workers, self.planner, self.tau)
@@ -145,8 +147,19 @@ class Target:
         )
 
 
+def _check_bins(workers: int, current: Configuration) -> None:
+    """Raises ``UpdateRefused`` if some of so many workers would have no bin."""
+    if workers > max(current.bins, current.workers):
+        raise UpdateRefused(
+            f"{workers} workers are more than the {current.bins} bins, and some would have none; get more "
+            f"bins first, with sterna.bins({1 << (workers - 1).bit_length()})"
+        )
+
+
 def rescale(workers: int, planner: str | None = None, tau: float | str | None = None) -> Target:
     """As many workers as this, with about as many bins each, moving as few bins as possible.
+
+    There must be a bin for each.
 
     With a planner, ``"ssm"`` or ``"general"``, the least state moves for which no worker has more than 1 +
     tau times the mean load; see ``sterna.planning``.

@@ -23,6 +23,7 @@ def moved_bins(old, new):
 
 @given(configurations(), st.integers(1, 12))
 def test_rescaling_is_balanced(configuration, workers):
+    workers = min(workers, configuration.bins)
     new = rescale(workers).resolve(configuration)
     owned = new.owned()
     assert (new.workers, new.bits, len(owned)) == (workers, configuration.bits, workers)
@@ -32,6 +33,7 @@ def test_rescaling_is_balanced(configuration, workers):
 
 @given(configurations(), st.integers(1, 12))
 def test_rescaling_moves_as_few_bins_as_any_balanced_configuration(configuration, workers):
+    workers = min(workers, configuration.bins)
     held = np.zeros(max(workers, configuration.workers), int)
     held[: configuration.workers] = configuration.owned()
     base, extra = divmod(configuration.bins, workers)
@@ -144,12 +146,16 @@ def test_a_planner_keeps_the_balance_and_lets_the_last_workers_leave(planner, be
     assert load.max() <= (1 + even.tau) * load.mean() * (1 + 1e-9)
 
 
-@pytest.mark.parametrize("planner", ["ssm", "general"])
-def test_a_planner_wants_a_bin_for_each_worker(planner):
+@pytest.mark.parametrize("how", [(), ("ssm", 1.0), ("general", 1.0)])
+def test_there_is_a_bin_for_each_worker(how):
     here = Configuration.initial(8, 2)
-    assert rescale(8, planner, 1.0).resolve(here).workers == 8
+    assert rescale(8, *how).resolve(here).workers == 8
     with pytest.raises(UpdateRefused, match=r"9 workers are more than the 8 bins.*bins\(16\)"):
-        rescale(9, planner, 1.0).resolve(here)
+        rescale(9, *how).resolve(here)
+
+
+def test_where_there_are_more_workers_than_bins_some_may_go():
+    assert rescale(3).resolve(Configuration.initial(2, 4)).owned().tolist() == [1, 0, 1]
 
 
 def test_a_planner_moves_less_state_than_the_fewest_bins():

@@ -17,7 +17,7 @@ from sterna.controllers.ds2 import needs, parallelism
 from sterna.errors import InvalidInput
 from sterna.migration import Migration
 
-BINS = 16
+BINS = 256
 
 
 def loaded(rate, *, workers=4, cost=0.01, epochs=12, period=5.0, **others):
@@ -49,6 +49,14 @@ def test_it_has_as_many_workers_as_keep_up_with_room_to_spare(rate, cost, worker
         assert autoscaler(most=1000)(loaded(rate, cost=cost, workers=after)).target is None
 
 
+def test_there_are_no_more_workers_than_bins():
+    verdict = autoscaler(most=1000)(loaded(2000, cost=0.5, workers=4))
+    assert wanted(verdict) == BINS
+    there = autoscaler(most=1000)(loaded(2000, cost=0.5, workers=BINS))
+    assert there.target is None
+    assert f"{BINS} of " in there.why
+
+
 def test_the_true_rate_does_not_depend_on_how_busy_workers_are():
     for rate in (40, 400):
         (need,) = needs(loaded(rate).samples, 100.0)
@@ -57,14 +65,14 @@ def test_the_true_rate_does_not_depend_on_how_busy_workers_are():
 
 
 def test_what_operators_need_follows_the_selectivities_and_adds_up():
-    first, second = Configuration.initial(BINS, 2), Configuration.initial(BINS, 2)
+    first, second = Configuration.initial(16, 2), Configuration.initial(16, 2)
     samples = tuple(
         sample(
             at,
             NOW - 5 * (9 - at),
             {
-                "first": ([100] * BINS, first.owners, 2, 0.01),
-                "second": ([25] * BINS, second.owners, 2, 0.02),
+                "first": ([100] * 16, first.owners, 2, 0.01),
+                "second": ([25] * 16, second.owners, 2, 0.02),
             },
         )
         for at in range(10)

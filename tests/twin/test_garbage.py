@@ -36,7 +36,7 @@ def wander(twin, choice):
     current = twin.coordinator.last.configurations["first"]
     target = choice.choice(
         [
-            rescale(choice.randint(1, 6)),
+            rescale(choice.randint(1, min(6, current.bins))),
             bins(1 << choice.randint(0, 6)),
             {choice.randrange(current.bins): choice.randrange(current.workers)},
         ]

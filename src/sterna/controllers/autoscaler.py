@@ -18,7 +18,7 @@ from typing import Any
 from sterna.controllers import options
 from sterna.controllers.ds2 import Need, needs, parallelism
 from sterna.controllers.load import HORIZON, Load, measured
-from sterna.controllers.rescaling import dear, rested, workers_of
+from sterna.controllers.rescaling import dear, most_workers, rested, workers_of
 from sterna.controllers.rest import EPOCHS, unrest
 from sterna.controllers.sample import Sample
 from sterna.controllers.verdict import Verdict
@@ -74,13 +74,12 @@ class Autoscaler:
             )
         found = needs(seen, load.rate)
         here = workers_of(view)
-        wanted = self._wanted(load, found, here)
+        most = most_workers(view, self.most)
+        wanted = min(self._wanted(load, found, here), most)
         told = _told(load, found)
         if wanted == here:
             more = parallelism(found, self.utilisation)
-            right = (
-                f"{here} workers are right" if more <= self.most else f"{here} of {more} workers are there"
-            )
+            right = f"{here} workers are right" if more <= most else f"{here} of {more} workers are there"
             return Verdict(f"{right}: {told}")
         waited = rested(view)
         if waited < self.cool_down:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from sterna.configuration import MAX_WORKERS
 from sterna.controllers import options
-from sterna.controllers.rescaling import dear, rested, workers_of
+from sterna.controllers.rescaling import dear, most_workers, rested, workers_of
 from sterna.controllers.verdict import Verdict
 from sterna.controllers.view import View
 from sterna.errors import InvalidInput
@@ -41,7 +41,7 @@ class Follower:
             return Verdict(f"migration {under_way.name} is under way")
         cores, since = view.cores
         here = workers_of(view)
-        wanted = min(max(round(cores * self.a_core), self.least), self.most)
+        wanted = min(max(round(cores * self.a_core), self.least), most_workers(view, self.most))
         why = f"{here} → {wanted} workers: there are {cores} cores"
         if wanted == here:
             return Verdict(f"{here} workers are right for {cores} cores")

@@ -15,6 +15,12 @@ def workers_of(view: View) -> int:
     return max(view.workers.values())
 
 
+def most_workers(view: View, most: int) -> int:
+    """How many workers there may be: no more than this, and a bin at least for each."""
+    bins = min(one.configuration.bins for one in view.operators.values())
+    return min(most, max(bins, workers_of(view)))
+
+
 def rested(view: View) -> float:
     """For how many seconds the number of workers has been the same, and this controller has said nothing."""
     here = view.workers
