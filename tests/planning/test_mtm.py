@@ -70,7 +70,7 @@ def solved(sizes, loads, matrix, tau, gamma):
 def processes(draw):
     """(sizes, loads, matrix, tau, gamma); some counts may stay, some changes may never happen."""
     bins = draw(st.integers(2, 6))
-    counts = sorted(draw(st.sets(st.integers(1, 3), min_size=1, max_size=3)))
+    counts = sorted(draw(st.sets(st.integers(1, min(3, bins)), min_size=1, max_size=3)))
     weights = st.lists(st.integers(0, 3), min_size=len(counts), max_size=len(counts)).filter(any)
     rows = np.array([draw(weights) for _ in counts], float)
     amounts = st.lists(st.integers(1, 4), min_size=bins, max_size=bins)

@@ -116,8 +116,16 @@ def test_a_discount_that_is_none_is_refused(gamma):
 
 
 def test_a_balance_that_a_count_can_not_have_is_refused():
-    with pytest.raises(Unbalanceable, match="into 4 intervals"):
+    with pytest.raises(Unbalanceable, match="into 4 intervals") as refused:
         precompute([1] * 6, [1] * 6, MATRIX, 0.1, 0.5)
+    assert precompute([1] * 6, [1] * 6, MATRIX, refused.value.least, 0.5)
+
+
+def test_the_balance_that_is_named_is_enough_for_all_counts():
+    matrix = Matrix.learnt([], range(8, 17))
+    with pytest.raises(Unbalanceable) as refused:
+        Inputs.of([1] * 60, [1] * 60, matrix, 0, 0.8)
+    assert Inputs.of([1] * 60, [1] * 60, matrix, refused.value.least, 0.8).bins == 60
 
 
 @pytest.mark.parametrize(
@@ -128,6 +136,8 @@ def test_a_balance_that_a_count_can_not_have_is_refused():
         ({"sizes": [1, float("nan"), 1], "loads": [1] * 3}, "the size of bin 1 is nan"),
         ({"loads": LOADS[1:]}, "there are 12 bins and 11 loads"),
         ({"matrix": [[0, 1], [1, 0]]}, "it must be a Matrix"),
+        ({"matrix": Matrix((2, 3), np.array([[0, 2.0], [1, 0]]))}, "what follows 2 workers add up to 2"),
+        ({"matrix": Matrix.of([2, 13], [[0, 1], [1, 0]])}, "the worker count 13 is more than the 12 bins"),
     ],
 )
 def test_what_is_wrong_with_the_inputs_is_named(wrong, words):

@@ -126,6 +126,17 @@ def test_too_many_pairs_are_refused(monkeypatch):
         sequence([0] * 13 + [1] * 7, [1] * 20, [1] * 20, [3, 4], 0.4)
 
 
+def test_the_balance_that_is_named_is_enough_for_all_steps():
+    with pytest.raises(Unbalanceable) as refused:
+        sequence([0] * 10, [1] * 10, [1] * 10, [2, 3, 4], 0)
+    assert len(sequence([0] * 10, [1] * 10, [1] * 10, [2, 3, 4], refused.value.least)) == 3
+
+
+def test_a_count_that_is_none_is_named():
+    with pytest.raises(InvalidInput, match=r"counts\[1\]: the number of workers must be between 1 and"):
+        sequence([0], [1], [1], [1, 0], 0)
+
+
 def test_a_sequence_needs_a_count():
     with pytest.raises(InvalidInput, match="at least one worker count"):
         sequence([0], [1], [1], [], 0)

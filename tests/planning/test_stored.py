@@ -92,7 +92,7 @@ def changed(row, column, value):
         ("counts", lambda counts: counts[::-1], "ascending"),
         ("counts", lambda counts: counts.astype(str), "counts must be whole numbers"),
         ("tau", lambda _: np.nan, "tau is nan"),
-        ("loads", lambda loads: loads * ([9] + [0] * 23), "values.npz: no partitioning into 2 intervals"),
+        ("loads", lambda loads: loads * ([9] + [0] * 23), "values.npz: no partitioning into 4 intervals"),
         ("gamma", lambda _: 1.0, "gamma is 1.0"),
         ("gamma", lambda _: [0.5, 0.5], "gamma must be floating-point numbers, one of them"),
         ("sizes", lambda sizes: sizes * np.nan, "the size of bin 0 is nan"),

@@ -87,10 +87,6 @@ def precompute(
 
     matrix = _matrix_of(checkpoint, operator, history, workers)
     sizes, loads = _bins_of(checkpoint, operator, state, bins)
-    if matrix.counts[-1] > len(sizes):
-        raise InvalidInput(
-            f"the worker count {matrix.counts[-1]} is more than the {len(sizes)} bins: some would have none"
-        )
     inputs = Inputs.of(sizes, loads, matrix, tau, gamma)
     if not file.parent.is_dir():
         raise typer.BadParameter(f"there is no folder {file.parent}", param_hint="FILE")

@@ -15,6 +15,7 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import NamedTuple
 
+from sterna.configuration import MAX_WORKERS
 from sterna.errors import InvalidInput
 from sterna.planning.lines import Line, Sheet
 
@@ -49,9 +50,10 @@ def counts(path: str | Path, time: str | None = None, count: str | None = None) 
     """The worker counts of a file, in order of time."""
     entries = _entries(path, time, count)
     for one in entries:
-        if one.value != int(one.value) or one.value < 1:
+        if one.value != int(one.value) or not 1 <= one.value <= MAX_WORKERS:
             raise InvalidInput(
-                f"{one.line.where}: a worker count must be a whole number from 1 on, not {one.value:g}"
+                f"{one.line.where}: a worker count must be a whole number from 1 to {MAX_WORKERS}, not "
+                f"{one.value:g}"
             )
     return [int(one.value) for one in entries]
 
@@ -106,8 +108,27 @@ def _entries(path: str | Path, time: str | None, value: str | None) -> list[_Ent
         _Entry(line, line.entries[when], _seconds(line.entries[when], line.where), line.amount(what))
         for line in sheet.lines
     ]
+    _check_kind(entries)
     _check_step(str(path), entries)
     return entries
+
+
+def _check_kind(entries: Sequence[_Entry]) -> None:
+    """Times are dates, or numbers."""
+    for one in entries[1:]:
+        if _is_number(one.written) != _is_number(entries[0].written):
+            raise InvalidInput(
+                f"{one.line.where}: {one.written!r}, and {entries[0].written!r} before it: times must be all "
+                "dates, or all numbers"
+            )
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _seconds(text: str, where: str) -> float:

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from sterna.errors import InvalidInput
 from sterna.planning.checks import check_number, numbers
 from sterna.planning.matrix import Matrix
-from sterna.planning.plan import Numbers, Problem, before
+from sterna.planning.plan import Numbers, Problem, before, check_feasible
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -52,14 +52,19 @@ class Inputs:
             raise InvalidInput(
                 f"the matrix is {matrix!r}: it must be a Matrix, given (Matrix.of) or learnt (Matrix.learnt)"
             )
+        matrix = Matrix.of(matrix.counts, matrix.rows)
         allowed = check_number("tau", tau, "; values hold for one balance")
         held = numbers("size", sizes)
         if not len(held):
             raise InvalidInput("there are no sizes: there must be a bin at least, with a size and a load")
+        if matrix.counts[-1] > len(held):
+            raise InvalidInput(
+                f"the worker count {matrix.counts[-1]} is more than the {len(held)} bins: some would have "
+                "none"
+            )
         nobody = np.zeros(len(held), np.int64)
         problems = [Problem.of(nobody, held, loads, count) for count in matrix.counts]
-        for problem in problems:
-            problem.check_feasible(allowed)
+        check_feasible(problems, allowed)
         return cls(shares(held), shares(problems[0].loads), matrix, allowed, check_gamma(gamma))
 
     @property

@@ -216,6 +216,21 @@ class Problem:
         return f": bin {at} alone has {times:.4g} times the mean"
 
 
+def check_feasible(problems: Sequence[Problem], tau: float | str) -> None:
+    """Raises ``Unbalanceable`` if tau is too small for one of the problems.
+
+    The least tau that it names is enough for all of them.
+    """
+    failures = []
+    for problem in problems:
+        try:
+            problem.check_feasible(tau)
+        except Unbalanceable as error:
+            failures.append(error)
+    if failures:
+        raise max(failures, key=lambda error: error.least)
+
+
 def rounded_up(tau: float) -> float:
     """A tau for people to read, who may then ask for it: never less than it is."""
     return math.ceil(tau * 1e6) / 1e6

@@ -45,7 +45,7 @@ def precompute(
     Raises:
         InvalidInput: an entry is wrong; it is named.
         Unbalanceable: for one of the worker counts no partitioning is that even; the least tau that is
-            possible is named.
+            possible for all of them is named.
     """
     inputs = Inputs.of(sizes, loads, matrix, tau, gamma)
     return Values(inputs, search(inputs, effort, in_turn if spark is None else on_spark(spark), tell))

@@ -15,11 +15,12 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from sterna.configuration import check_workers
 from sterna.errors import InvalidInput
 from sterna.planning.assigning import assigned
 from sterna.planning.checks import listed
 from sterna.planning.overlap import kept
-from sterna.planning.plan import Numbers, Plan, Problem, Workers, before, limit_of, reach
+from sterna.planning.plan import Numbers, Plan, Problem, Workers, before, check_feasible, limit_of, reach
 from sterna.planning.ssm import ssm
 
 MOST = 200_000
@@ -103,19 +104,21 @@ def sequence(
 
     Raises:
         InvalidInput: an entry is wrong, or there are too many partitionings.
-        Unbalanceable: at one of the counts no partitioning is that even; the least tau is named.
+        Unbalanceable: at one of the counts no partitioning is that even; the least tau for all is named.
 
     Example:
         >>> bins = {"assignment": [0, 1, 1, 1, 1, 1], "sizes": [1] * 6, "loads": [1] * 6, "tau": 0.5}
         >>> [plan.moved for plan in sequence(**bins, counts=[3, 4])]
         [2.0, 1.0]
-        >>> ssm(**bins, workers=3).moved  # less now, and 2 more later
+        >>> ssm(**bins, workers=3).moved  # as much now, and 2 more later
         2.0
     """
     steps = listed("counts", counts)
     if not steps:
         raise InvalidInput("a sequence needs at least one worker count")
-    problems = [Problem.of(assignment, sizes, loads, count) for count in steps]
+    problems = [Problem.of(assignment, sizes, loads, _count(at, count)) for at, count in enumerate(steps)]
+    if not isinstance(tau, str):
+        check_feasible(problems, tau)
     taus = [one.resolved(tau) for one in problems]
     problem, weight_before = problems[0], before(problems[0].weights)
     ceiling = _one_by_one(problem, steps, taus)
@@ -135,6 +138,14 @@ def sequence(
         plans.append(assigned(owners, problem.sizes, stage[row], allowed))
         owners = plans[-1].assignment
     return plans
+
+
+def _count(at: int, count: int) -> int:
+    """A worker count; an error names its place."""
+    try:
+        return check_workers(count)
+    except InvalidInput as error:
+        raise InvalidInput(f"counts[{at}]: {error}") from error
 
 
 def _one_by_one(problem: Problem, counts: Sequence[int], taus: Sequence[float]) -> float:
