@@ -189,7 +189,8 @@ def interruptible(
     """Does the work in a thread of its own.
 
     A call into the JVM that a signal interrupts leaves its connection unusable, and each thread has one: so
-    the thread that gets the signals makes no calls.
+    the thread that gets the signals makes no calls. While the work is done, an interruption from the keyboard
+    does nothing but what is said here: left to PySpark, it would cancel all of Spark's jobs first.
 
     Args:
         work: what to do.
@@ -206,19 +207,34 @@ def interruptible(
             future.set_exception(error)
 
     # Not ``join``: in some versions of Python, a thread whose join was interrupted counts as ended.
-    try:
+    with _plain_interruptions():
         try:
-            threading.Thread(target=run, name="sterna-work", daemon=True).start()
-            _wait_for(future)
-        except KeyboardInterrupt:
-            if not hurry():
-                raise
-            _wait_for(future)
-    except BaseException:
-        give_up()
-        wait([future], PATIENCE_SECONDS)
-        raise
+            try:
+                threading.Thread(target=run, name="sterna-work", daemon=True).start()
+                _wait_for(future)
+            except KeyboardInterrupt:
+                if not hurry():
+                    raise
+                _wait_for(future)
+        except BaseException:
+            give_up()
+            wait([future], PATIENCE_SECONDS)
+            raise
     return future.result()
+
+
+@contextmanager
+def _plain_interruptions() -> Iterator[None]:
+    """An interruption from the keyboard is ``KeyboardInterrupt`` and nothing else; then as it was before."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        if before is not None:  # none of Python's
+            signal.signal(signal.SIGINT, before)
 
 
 def _wait_for(future: Future[T]) -> None:

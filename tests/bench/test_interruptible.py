@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from sterna.bench.laboratory import Laboratory
+from sterna.bench.laboratory import Case, Laboratory
 from sterna.bench.sizes import SMOKE
 from sterna.session import interruptible
 
@@ -39,6 +39,19 @@ def test_the_first_interruption_makes_it_hurry():
     assert not work.given_up.is_set()
 
 
+def test_whoever_else_handles_interruptions_has_to_wait():
+    """PySpark does, and cancels all jobs."""
+    cancelled, work = [], Work(1)
+    before = signal.signal(signal.SIGINT, lambda *_: cancelled.append(1))
+    try:
+        assert interruptible(work, work.give_up, work.hurry) == "what there is"
+        assert not cancelled
+        signal.raise_signal(signal.SIGINT)
+        assert cancelled
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
 def test_the_second_one_ends_it():
     work = Work(2)
     with pytest.raises(KeyboardInterrupt):
@@ -59,3 +72,17 @@ def test_a_laboratory_hurries_once_there_is_something_to_tell(tmp_path, measured
     said = []
     lab = Laboratory(None, tmp_path, SMOKE, 5, said.append, measured=measured)
     assert lab.hurry() is lab.late is bool(said) is measured
+
+
+def test_a_run_that_fails_costs_only_itself(tmp_path, monkeypatch):
+    class Odd(Exception):
+        """As Spark's own, which derive from nothing else."""
+
+    def fails(*_):
+        raise Odd("a query stopped")
+
+    lab = Laboratory(None, tmp_path, SMOKE, 2, lambda _: None)
+    monkeypatch.setattr(lab, "_trial", fails)
+    case = Case(None, ["matched"], 8, 1.0, {"keys": 5})
+    assert lab.take_turns([case], SMOKE.sweep) == []
+    assert [one.split(": ")[1] for one in lab.failures] == ["a query stopped"] * 2
