@@ -36,7 +36,7 @@ def test_packed_rows_are_rows(feed, run, start):
 @pytest.fixture
 def files(tmp_path):
     """Adds a parquet file to a folder, in the order of calls."""
-    folder = tmp_path / "files"
+    folder = tmp_path / "some files%20"
     folder.mkdir()
 
     def add(**columns):
