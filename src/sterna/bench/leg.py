@@ -50,6 +50,7 @@ class Course:
         rest: seconds of the time after it that are reported, and part neither of it nor of the next quiet
             time.
         window: seconds in which the latency must not change before the first phase.
+        warm: seconds after that which are no part of any phase: a large state takes its time after a start.
     """
 
     quiet: float = 60.0
@@ -58,6 +59,7 @@ class Course:
     settle: float = 120.0
     rest: float = 15.0
     window: float = 10.0
+    warm: float = 0.0
     further: Mapping[str, float] = field(default_factory=dict)
 
 

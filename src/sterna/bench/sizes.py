@@ -62,7 +62,7 @@ class Sizes:
 
 FULL = Sizes(
     course=Course(further={"matched": 180.0}),
-    sweep=Course(quiet=10.0, longest=300.0, settle=30.0, rest=3.0, window=4.0),
+    sweep=Course(quiet=10.0, longest=300.0, settle=30.0, rest=3.0, window=4.0, warm=40.0),
     pressure=Pressure(),
     # 256 bytes a row and some for the index: 1 GiB.
     headline=State(2**22, 232, 12),
@@ -93,7 +93,9 @@ QUICK = Sizes(
     memory="2g",
     claims=False,
 )
-_SHORT = Course(quiet=0.8, lead=0.2, longest=20.0, settle=2.0, rest=0.1, window=0.2, further={"matched": 0.5})
+_SHORT = Course(
+    quiet=0.8, lead=0.2, longest=20.0, settle=2.0, rest=0.1, window=0.2, warm=0.1, further={"matched": 0.5}
+)
 SMOKE = Sizes(
     course=_SHORT,
     sweep=_SHORT,

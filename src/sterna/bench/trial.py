@@ -24,6 +24,7 @@ from pyspark.sql import SparkSession
 from sterna.bench import harness
 from sterna.bench.latency import Histogram
 from sterna.bench.leg import HEADROOM, Course, Leg, with_bins
+from sterna.bench.phases import Phase
 from sterna.bench.place import Place
 
 MEMORY = ("worker_anonymous_mb", "jvm_resident_mb")
@@ -45,12 +46,13 @@ def trial(
     Gives the figures of each, and what happened over time.
     """
     legs = [Leg(strategy, course) for strategy in strategies]
+    warm = [Phase("warm", course.warm)] if course.warm else []
     subject = place.subject()
     result = harness.run(
         spark,
         subject,
         place.folder,
-        [with_bins(bins), *(phase for leg in legs for phase in leg.phases())],
+        [with_bins(bins), *warm, *(phase for leg in legs for phase in leg.phases())],
         rate=rate,
         records=place.records,
         first=place.first,
