@@ -54,7 +54,7 @@ def rehearse(
     """Draws all steps; ``UpdateRefused`` if they do not lead to the target."""
     gap = getattr(strategies.from_json(written), "gap", 0)
     base, price, assumed = prices(statistics)
-    costs = deque(statistics.recent[-64:], REMEMBERED)
+    costs = deque(list(statistics.recent)[-64:], REMEMBERED)
     statistics = statistics.at(max(current.bins, target.bins))
     steps = epochs = moved = waited = 0
     total = largest = 0.0

@@ -114,6 +114,7 @@ def test_as_many_workers_as_cores_once_their_number_has_settled():
     assert wanted(controller(at(9, cores=(6, now - 20), said=(Said("asked", 1, now - 30),)))) is None
     assert wanted(follower(workers_a_core=2, most=9)(at(9, cores=(6, now - 20)))) == 9
     assert wanted(follower(workers_a_core=0.5, least=2)(at(9, workers=3, cores=(2, now - 20)))) == 2
+    assert wanted(controller(at(9, cores=(40, now - 20)))) == 16  # there are no more bins
     assert controller(at(9, workers=8, size=10**16, cores=(6, now - 20))).declined
 
 
