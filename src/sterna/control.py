@@ -159,10 +159,12 @@ def _checked_name(what: str, name: Any) -> str | None:
 
 
 def checked_cause(cause: Any) -> str:
-    """The reason for an entry; ``UpdateRefused`` if it is too long."""
-    if len(str(cause)) > LONGEST_CAUSE:
+    """The reason for an entry; ``UpdateRefused`` if it is too long, or no text."""
+    if not isinstance(cause, str):
+        raise UpdateRefused(f"an entry's cause must be text, not {short(cause)}")
+    if len(cause) > LONGEST_CAUSE:
         raise UpdateRefused(f"an entry's cause has more than {LONGEST_CAUSE:,} letters")
-    return str(cause)
+    return cause
 
 
 def _checked_when(when: When) -> When:

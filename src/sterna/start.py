@@ -57,7 +57,8 @@ def start(
         checkpoint: a directory, or a URI that ``pyarrow.fs`` opens. It keeps the state, and makes a restart
             go on.
         bins: number of bins at the first start, a power of two up to 2^20.
-        workers: number of workers at the first start; by default Spark's default parallelism.
+        workers: number of workers at the first start, at most as many as bins; by default Spark's default
+            parallelism.
         trigger: as for Spark's ``DataStreamWriter.trigger``, e.g. ``{"processingTime": "1 second"}`` or
             ``{"availableNow": True}``.
         watermark_delay: how far the watermark stays behind the newest event time; without it nothing is late
@@ -84,7 +85,12 @@ def start(
     flow, frames, functions = stream.dataflow()
     spark = stream.spark
     bits_of(bins)
-    count = check_workers(workers if workers is not None else spark.sparkContext.defaultParallelism)
+    count = check_workers(min(bins, spark.sparkContext.defaultParallelism) if workers is None else workers)
+    if count > bins:
+        raise InvalidInput(
+            f"{count} workers are more than the {bins} bins, and some would have none; start with "
+            f"bins={1 << (count - 1).bit_length()} or more"
+        )
     _check_place(checkpoint)
     check_whole("retain", retain, 1)
     if trigger is not None and not isinstance(trigger, Mapping):

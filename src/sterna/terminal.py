@@ -54,11 +54,13 @@ def check_known(given: Iterable[str], known: Iterable[str], hint: str) -> None:
 
 
 def told(result: dict[str, Any], show: Callable[[dict[str, Any], Console], None], *, as_json: bool) -> None:
-    """Prints a result, as one JSON document or as a table."""
+    """Prints a result, as one JSON document or as a table; exits with 1 if it tells of failures."""
     if as_json:
         typer.echo(json.dumps(result, indent=2))
     else:
         show(result, Console())
+    if result.get("failures"):
+        raise typer.Exit(1)
 
 
 @contextmanager

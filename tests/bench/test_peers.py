@@ -233,3 +233,10 @@ def test_where_a_peer_is_better_it_is_said():
 def test_a_key_that_is_wrong_anywhere_is_told():
     found = {"rescale": {"results": [line("sterna", wrong_keys=1), line("flink")]}}
     assert telling.goals(found)["nothing_lost_or_doubled"] is False
+
+
+def test_states_of_different_sizes_are_not_compared():
+    sizes = [line("sterna"), line("flink"), line("sterna", keys=2**22)]
+    assert "longest_wait_to_flink" not in telling.goals({"rescale": {"results": sizes}})
+    both = telling.goals({"rescale": {"results": [*sizes, line("flink", keys=2**22, during_max_ms=1e6)]}})
+    assert both["longest_wait_to_flink_at_most_0.2"] is True

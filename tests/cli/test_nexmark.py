@@ -53,6 +53,12 @@ def test_run_moves_state_there_and_back(spark, monkeypatch, tmp_path):
     assert spark.streams.active == []
 
 
+def test_bins_that_can_not_be_are_refused_before_anything_is_started():
+    result = CliRunner().invoke(app, ["nexmark", "run", "q4", "--bins", "100"])
+    assert result.exit_code == 1
+    assert "power of two" in result.stderr
+
+
 def test_without_a_rate_one_is_searched_also_if_it_is_to_be_quick(spark, monkeypatch, tmp_path):
     monkeypatch.setattr(
         running, "QUICK", Course(quiet=0.8, lead=0.2, longest=30.0, settle=2.0, rest=0.1, window=0.2)

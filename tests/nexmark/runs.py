@@ -11,8 +11,8 @@ from sterna.testing import Clock, Crash, Twin
 class Run:
     """A query on a twin that starts again after a crash."""
 
-    def __init__(self, flow, path, delay=0, **twin):
-        self._arguments = (flow, str(path), Options(16, 4, delay))
+    def __init__(self, flow, path, delay=0, bins=16, **twin):
+        self._arguments = (flow, str(path), Options(bins, 4, delay))
         self._more = {"clock": Clock(), **twin}
         self.sink = memory()
         self._start()

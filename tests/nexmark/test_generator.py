@@ -130,7 +130,11 @@ def test_rows_are_in_the_order_of_events():
     [
         {"rate": 0},
         {"rate": float("nan")},
+        {"rate": float("inf")},
         {"dilation": -1},
+        {"dilation": float("inf")},
+        {"seed": -1},
+        {"seed": 2**63},
         {"in_flight": 0},
         {"disorder": 0},
         {"disorder": 1906},

@@ -79,7 +79,6 @@ def configured(spark):
             spark.conf.set(name, value)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("query", NATIVE)
 def test_spark_answers_the_same(query, configured, tmp_path):
     shape = replace(shape_of(query), rate=50.0) if query not in ("q8", "nbq8", "nbqx") else shape_of(query)

@@ -60,6 +60,7 @@ def test_wrong_options(source, start):
         ({"bins": 2**21}, "2^20"),
         ({"workers": 0}, "between 1 and"),
         ({"workers": -3}, "-3"),
+        ({"workers": 5, "bins": 4}, "bins=8 or more"),
         ({"at_end": "drop"}, "at_end"),
         ({"combine": "always"}, "combine"),
         ({"watermark_delay": "soon"}, "not a duration"),

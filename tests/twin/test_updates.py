@@ -159,6 +159,7 @@ ENTRY = {
         {"operator": "other"},
         {"operator": ["counts"]},
         {"operator": 5},
+        {"cause": {"why": "because"}},
     ],
     ids=str,
 )

@@ -29,7 +29,7 @@ from sterna.bench.rig import Say
 from sterna.bench.subjects import Subject
 
 AHEAD, AHEAD_SECONDS = 3, 1.5
-FIRST_ROWS, LEAST_ROWS, MOST_ROWS = 10_000, 1_000, 4_000_000
+FIRST_ROWS, LEAST_ROWS, MOST_ROWS = 10_000, 1_000, 16_000_000
 LOOK_SECONDS = 0.03
 
 

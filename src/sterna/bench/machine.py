@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import os
 import platform
+import subprocess
+from datetime import datetime, timezone
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -16,9 +18,11 @@ from pyspark.sql import SparkSession
 
 
 def facts(spark: SparkSession) -> dict[str, Any]:
-    """The machine, the versions, and how busy the machine is with other things."""
+    """The day, the code, the machine, the versions, and how busy the machine is with other things."""
     java = spark.sparkContext._jvm.System  # type: ignore[union-attr]  # noqa: SLF001 - PySpark has no public way
     return {
+        "day": datetime.now(timezone.utc).date().isoformat(),
+        "commit": commit(),
         "processor": _processor(),
         "cores": os.cpu_count(),
         "memory_gb": round(psutil.virtual_memory().total / 2**30, 1),
@@ -33,6 +37,30 @@ def facts(spark: SparkSession) -> dict[str, Any]:
             **{name: version(name) for name in ("sterna", "pyarrow", "numpy", "pandas")},
         },
     }
+
+
+def commit(folder: Path = Path(__file__).parent) -> str | None:
+    """The commit that the code in a folder is of, and whether it has changes.
+
+    ``None`` if git does not know it: code that was installed, perhaps below a repository of somebody else's,
+    is none of its files.
+    """
+
+    def git(*words: str) -> str:
+        done = subprocess.run(  # noqa: S603 - our own words
+            ["git", "-C", str(folder), *words],  # noqa: S607 - whichever git there is
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=10,
+        )
+        return done.stdout.strip()
+
+    try:
+        git("ls-files", "--error-unmatch", "__init__.py")
+        return git("describe", "--always", "--dirty", "--exclude", "*")
+    except (OSError, subprocess.SubprocessError):
+        return None
 
 
 def _processor() -> str:

@@ -38,10 +38,19 @@ def run(
     ] = None,
     workers: Annotated[int, typer.Option(min=2, help="Sterna's workers.")] = 4,
     bins: Annotated[
-        int,
-        typer.Option(min=1, help="Sterna's bins, a power of two; matched takes an epoch for every eighth."),
-    ] = 256,
-    seconds: Annotated[float, typer.Option(min=1, help="Quiet seconds before each migration.")] = 60.0,
+        int | None,
+        typer.Option(
+            min=1,
+            help="Sterna's bins, a power of two; matched takes an epoch for every eighth.",
+            show_default="256, or 64 with --quick",
+        ),
+    ] = None,
+    seconds: Annotated[
+        float | None,
+        typer.Option(
+            min=1, help="Quiet seconds before each migration.", show_default="60, or 3 with --quick"
+        ),
+    ] = None,
     warm_up: Annotated[
         float | None,
         typer.Option(
@@ -84,14 +93,20 @@ def run(
 
         from sterna.bench.leg import strategy_of
         from sterna.bench.report import render
+        from sterna.configuration import bits_of
         from sterna.nexmark import running, telling
 
         for text in strategy or ():
             strategy_of(text, latency_ms=1.0)  # raises where it is none
         if report is not None and not report.parent.is_dir():
             raise typer.BadParameter(f"there is no folder {report.parent}", param_hint="--report")
-        plan = running.Plan.of(query, rate=rate, workers=workers, bins=bins, warm_up=warm_up)
-        plan = running.quick(plan) if quick else replace(plan, course=replace(plan.course, quiet=seconds))
+        plan = running.Plan.of(query, rate=rate, workers=workers, warm_up=warm_up)
+        plan = running.quick(plan) if quick else plan
+        if bins is not None:
+            bits_of(bins)  # raises where it is no power of two
+            plan = replace(plan, bins=bins)
+        if seconds is not None:
+            plan = replace(plan, course=replace(plan.course, quiet=seconds))
         plan = plan.with_events(in_flight, dilation)
         if strategy:
             plan = replace(plan, strategies=tuple(dict.fromkeys(strategy)))

@@ -11,6 +11,7 @@ have to be carried along.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
@@ -147,10 +148,12 @@ class Shape:
     extra: tuple[int, int, int] = (120, 150, 0)
 
     def __post_init__(self) -> None:
-        if not self.rate > 0 or not self.dilation > 0:
+        if not 0 < self.rate < math.inf or not 0 < self.dilation < math.inf:
             raise InvalidInput(
-                f"rate and dilation are {self.rate} and {self.dilation}: both must be above zero"
+                f"rate and dilation are {self.rate} and {self.dilation}: both must be numbers above zero"
             )
+        if not 0 <= self.seed < 2**63:
+            raise InvalidInput(f"seed is {self.seed}: it must be between 0 and 2^63 - 1")
         if self.in_flight < 1 or self.disorder < 1 or min(self.extra) < 0:
             raise InvalidInput("in_flight and disorder are at least 1, and extra is not negative")
         if self.disorder % MULTIPLIER == 0:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import DataFrame
 
 NOW = "0 seconds"
 WHY_NOT = {
@@ -29,8 +29,8 @@ WHY_NOT = {
         "transformWithState in Python."
     ),
     "nbqx": (
-        "a session can't span two streams of a join: both streams are united, sessions collect lists, and "
-        "the pairs are made of these."
+        "a session can't span two streams of a join: for sessions both streams are united, sessions collect "
+        "lists, and the pairs are made of these."
     ),
 }
 """What is not Spark's built-in operators alone, and why."""
@@ -103,8 +103,10 @@ def q5(events: Frames) -> DataFrame:
 
 
 def _counts(events: Frames, slide: str) -> DataFrame:
+    """In panes first, so that what is in sixty windows is a count and not each of its bids."""
     bids = events.bids.withWatermark("dateTime", NOW)
-    return bids.groupBy(F.window("dateTime", "60 seconds", slide), "auction").agg(F.count("*").alias("n"))
+    panes = bids.groupBy(F.window("dateTime", slide).alias("pane"), "auction").agg(F.count("*").alias("n"))
+    return panes.groupBy(F.window("pane", "60 seconds", slide), "auction").agg(F.sum("n").alias("n"))
 
 
 def q6(events: Frames) -> DataFrame:
@@ -147,7 +149,7 @@ def nbq8(events: Frames) -> DataFrame:
 
 
 def _new_sellers(events: Frames) -> DataFrame:
-    persons, auctions = (_in_windows(side) for side in (events.persons, events.auctions))
+    persons, auctions = (_in_windows(side, "12 hours") for side in (events.persons, events.auctions))
     renamed = auctions.select(
         *[
             F.col(name).alias(name if name in ("seller", "span") else f"auction_{name}")
@@ -159,14 +161,14 @@ def _new_sellers(events: Frames) -> DataFrame:
     return joined.select(persons.span.start.alias("window"), *kept)
 
 
-def _in_windows(side: DataFrame) -> DataFrame:
+def _in_windows(side: DataFrame, length: str) -> DataFrame:
     """With the window that a row is in.
 
     Only that has event time then, because no stream may have two such columns.
     """
     plain = F.timestamp_micros(F.unix_micros("dateTime"))
     return side.withWatermark("dateTime", NOW).select(
-        F.window("dateTime", "12 hours").alias("span"),
+        F.window("dateTime", length).alias("span"),
         *[plain.alias(name) if name == "dateTime" else F.col(name) for name in side.columns],
     )
 
@@ -191,20 +193,27 @@ def nbqx(events: Frames) -> DataFrame:
         F.struct("bidder", "price").alias("bid"),
     )
     both = auctions.union(bids)
-    whole = _pairs(both, F.window("dateTime", "4 hours"), "fixed 4 hours")
+    whole = _in_fixed_windows(events)
     for gap in ("30 minutes", "60 minutes", "90 minutes", "120 minutes"):
-        whole = whole.union(_pairs(both, F.session_window("dateTime", gap), gap))
+        whole = whole.union(_in_sessions(both, gap))
     return whole
 
 
-def _pairs(both: DataFrame, window: Column, name: str) -> DataFrame:
-    collected = both.groupBy("auction", window.alias("window")).agg(
+def _in_fixed_windows(events: Frames) -> DataFrame:
+    auctions, bids = (_in_windows(side, "4 hours") for side in (events.auctions, events.bids))
+    pairs = auctions.join(bids, (auctions.id == bids.auction) & (auctions.span == bids.span))
+    window = auctions.span.start.alias("window")
+    return pairs.select("auction", window, F.lit("fixed 4 hours").alias("gap"), "seller", "bidder", "price")
+
+
+def _in_sessions(both: DataFrame, gap: str) -> DataFrame:
+    collected = both.groupBy("auction", F.session_window("dateTime", gap).alias("window")).agg(
         F.collect_list("seller").alias("sellers"), F.collect_list("bid").alias("bids")
     )
     exploded = collected.select(
         "auction",
         F.col("window.start").alias("window"),
-        F.lit(name).alias("gap"),
+        F.lit(gap).alias("gap"),
         F.explode("sellers").alias("seller"),
         "bids",
     )

@@ -28,6 +28,7 @@ from __future__ import annotations
 import itertools
 import math
 import os
+import re
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -148,7 +149,7 @@ class _Given:
     def whole(self, name: str, usual: int, least: int) -> int:
         """A whole number, not less than the least."""
         text = self.text.get(name.lower())
-        if text is not None and not text.strip().lstrip("+-").isdigit():
+        if text is not None and not re.fullmatch(r"\s*[+-]?[0-9]+\s*", text):
             raise InvalidInput(f"nexmark's option {name} is {text!r}: it must be a whole number")
         value = usual if text is None else int(text)
         if value < least:
@@ -259,7 +260,7 @@ class Reader(DataSourceStreamReader, AvailableNow):
 
 def _number_in(file: str) -> int:
     text = Path(file).read_text(encoding="utf-8")
-    if not text.strip().isdigit():
+    if not re.fullmatch(r"\s*[0-9]+\s*", text):
         raise InvalidInput(
             f"{file}, which nexmark's option until names, holds {text[:40]!r} in place of a number of events"
         )

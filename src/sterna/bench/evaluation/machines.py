@@ -8,7 +8,18 @@ from sterna.bench.evaluation.markdown import bullets, figures_link, table
 from sterna.readable import DASH, count
 
 TITLE = "Machines"
-HEADS = ("file", "command", "processor", "cores", "memory", "Spark", "Python", "load before", "failed runs")
+HEADS = (
+    "file",
+    "command",
+    "made",
+    "processor",
+    "cores",
+    "memory",
+    "Spark",
+    "Python",
+    "load before",
+    "failed runs",
+)
 
 
 def chapter(figures: Figures) -> str:
@@ -38,7 +49,10 @@ def chapter(figures: Figures) -> str:
                 "reference (`share_host_state=False`), but not over a network. State is in files on a local "
                 "disk, mapped into memory."
             ),
-            table(HEADS, rows, words=3) if rows else "",
+            table(HEADS, rows, words=4) if rows else "",
+            "Where it does not say when, and of which commit, a file was made, it is of an earlier one."
+            if any(row[2] == DASH for row in rows)
+            else "",
             f"Runs that failed, and are not in the figures:\n\n{bullets(failures)}" if failures else "",
             _alike(known),
         )
@@ -60,6 +74,7 @@ def _row(name: str, entry: Entry) -> list[str]:
     return [
         figures_link(entry.file),
         f"`{COMMANDS[name]}`",
+        DASH if fact("day") == DASH else f"{fact('day')}, {fact('commit')}",
         fact("processor"),
         fact("cores"),
         f"{fact('memory_gb')} GB" if machine is not None else DASH,

@@ -59,6 +59,7 @@ OPEN = [
     "--add-opens=java.base/sun.nio.ch=ALL-UNNAMED",
 ]
 """What Flink looks into, of a Java that does not show it by itself."""
+MANAGED, ROCKSDB_SHARE = "taskmanager.memory.managed.fraction", 0.6
 LOGGING = """
 rootLogger.level = WARN
 rootLogger.appenderRef.file.ref = file
@@ -110,8 +111,9 @@ def settings(
 
     It has RocksDB with incremental checkpoints, the adaptive scheduler, and everything on loopback. RocksDB
     gets more of the memory than it would by itself, as the guide to large state recommends first, and bloom
-    filters. What REST tells is not older than a tenth of a second: by itself it may be three seconds old,
-    which would count as time that a rescale takes, and counters ten.
+    filters; where there are more slots than are used at first, they have that memory together, because those
+    that are not used yet would keep their share. What REST tells is not older than a tenth of a second: by
+    itself it may be three seconds old, which would count as time that a rescale takes, and counters ten.
     """
     return {
         "rest.address": LOOPBACK,
@@ -132,7 +134,7 @@ def settings(
         "taskmanager.bind-host": LOOPBACK,
         "taskmanager.numberOfTaskSlots": slots,
         "taskmanager.memory.process.size": memory,
-        "taskmanager.memory.managed.fraction": 0.6,
+        **(_shared(memory) if slots > parallelism else {MANAGED: ROCKSDB_SHARE}),
         "state.backend.type": "rocksdb",
         "state.backend.rocksdb.use-bloom-filter": True,
         "execution.checkpointing.incremental": True,
@@ -141,6 +143,23 @@ def settings(
         "io.tmp.dirs": str(folder / "tmp"),
         "parallelism.default": parallelism,
         **(more or {}),
+    }
+
+
+def _shared(memory: str) -> dict[str, Any]:
+    """RocksDB has as much of a TaskManager of some gigabytes as it would have of managed memory.
+
+    It has it in one piece. Flink takes a tenth of the process for its overhead, and 256 MB for classes.
+
+    >>> _shared("4g")["state.backend.rocksdb.memory.fixed-per-tm"]
+    '2058m'
+    """
+    whole = 1024 * int(memory.removesuffix("g"))
+    size = f"{int(ROCKSDB_SHARE * (whole - whole // 10 - 256))}m"
+    return {
+        "state.backend.rocksdb.memory.fixed-per-tm": size,
+        "taskmanager.memory.task.off-heap.size": size,
+        "taskmanager.memory.managed.size": "0m",
     }
 
 

@@ -51,7 +51,7 @@ class Tuning:
     For a try by hand, take a copy with ``dataclasses.replace`` and put it in the place of ``RACE``.
 
     Attributes:
-        slots: of the TaskManager; they share its memory, so no more than are used.
+        slots: of the TaskManager; no more than are used in the end.
         checkpoint: how often there is one.
         look: how often the source looks for new files; each time it lists all there are.
         wait: how long a mini-batch may be waited for.

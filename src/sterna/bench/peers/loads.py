@@ -156,8 +156,8 @@ LOADS = {
 }
 """By query.
 
-Where windows slide, Spark keeps every bid in each of its windows, sixty in Query 5: its epochs are smaller,
-and fewer.
+Where windows slide, Spark keeps what it has counted in each of its windows, sixty in Query 5: its epochs are
+smaller, and fewer.
 """
 
 

@@ -1,4 +1,7 @@
-"""What several rounds come to: medians, and Sterna's ratio to each peer, round by round."""
+"""What several rounds come to: medians, and Sterna's ratio to each peer.
+
+The ratio is taken round by round, or, where rounds are missing because they failed, of the medians.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +18,8 @@ def rates(found: dict[str, list[float]]) -> dict[str, Any]:
         >>> told = rates({"sterna": [300.0, 200.0, 100.0], "flink": [100.0, 50.0, 100.0], "spark": []})
         >>> told["sterna_records_per_second"], told["flink_rounds"], told["ratio_to_flink"]
         (200, [100, 50, 100], 3.0)
+        >>> rates({"sterna": [300.0, 200.0, 100.0], "flink": [100.0]})["ratio_to_flink"]
+        2.0
     """
     out: dict[str, Any] = {}
     for name, rounds in found.items():
@@ -23,9 +28,13 @@ def rates(found: dict[str, list[float]]) -> dict[str, Any]:
             out[f"{name}_rounds"] = [round(rate) for rate in rounds]
     mine = found.get("sterna", [])
     for name, theirs in found.items():
-        pairs = [a / b for a, b in zip(mine, theirs, strict=False) if b]
-        if name != "sterna" and pairs:
-            out[f"ratio_to_{name}"] = round(statistics.median(pairs), 2)
+        if name == "sterna" or not mine or not theirs or not all(theirs):
+            continue
+        if len(mine) == len(theirs):
+            ratio = statistics.median(a / b for a, b in zip(mine, theirs, strict=True))
+        else:
+            ratio = statistics.median(mine) / statistics.median(theirs)
+        out[f"ratio_to_{name}"] = round(ratio, 2)
     return out
 
 
