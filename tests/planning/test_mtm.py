@@ -5,6 +5,7 @@ It is solved over all partitionings that there are.
 
 from __future__ import annotations
 
+import functools
 import itertools
 
 import numpy as np
@@ -130,6 +131,7 @@ def test_no_plan_costs_less_now_and_later(process, data):
     )
 
 
+@functools.cache
 def ring(bins, tau, gamma, effort=None, seed=1):
     random = np.random.default_rng(seed)
     matrix = Matrix.of([2, 3, 4], [[0, 0.7, 0.3], [0.5, 0, 0.5], [0.3, 0.7, 0]])

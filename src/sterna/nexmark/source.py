@@ -231,8 +231,16 @@ class Reader(DataSourceStreamReader, AvailableNow):
         return due
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> list[Range]:
-        """Ranges of about the same size."""
+        """Ranges of about the same size; ``InvalidInput`` if the stream would go back.
+
+        Before Spark 4.2 a source is not told where it was when a query starts again.
+        """
         first, last = int(start["event"]), int(end["event"])
+        if last < first:
+            raise InvalidInput(
+                f"nexmark's stream was at event {first} and would go back to {last}: before Spark 4.2 a "
+                "source is not told where it was, so name begin with a rate, or events without perEpoch"
+            )
         self._seen = max(self._seen, last)
         cuts = [
             first + (last - first) * i // self._options.partitions
