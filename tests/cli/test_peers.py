@@ -115,7 +115,7 @@ def test_a_flink_that_can_not_be_installed_costs_only_itself(spark, tmp_path, mo
             str(tmp_path),
         ],
     )
-    assert result.exit_code == 0, (result.output, result.exception)
+    assert result.exit_code == 1, (result.output, result.exception)
     found = json.loads(result.stdout)
     assert len(found["failures"]) == 1
     assert "can't be installed" in found["failures"][0]

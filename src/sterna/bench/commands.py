@@ -172,7 +172,8 @@ def migrate(
     Spark's offline way is measured beside it. The headline, 1 GiB of state in 4096 bins, takes about an hour
     with five rounds; all experiments together take the better part of a day, and tens of gigabytes of disk
     while they run. --quick takes some minutes and leaves out what is slow. Ctrl-C ends it after the run under
-    way, with what was measured by then; a second one at once.
+    way, with what was measured by then; a second one at once. What fails costs only itself, and makes it exit
+    with 1.
     """
     with failures():
         from sterna.bench import migrate as benchmark
@@ -225,7 +226,8 @@ def peers(
 
     The rescale is one from two workers to four. Flink is installed into a folder of its own, from the package
     that PyFlink is made of. The full run takes about two and a half hours: a few minutes for router, half an
-    hour for throughput, three quarters of an hour for queries, an hour for rescale.
+    hour for throughput, three quarters of an hour for queries, an hour for rescale. What fails costs only
+    itself, and makes it exit with 1.
     """
     with failures():
         from sterna.bench.peers import running
