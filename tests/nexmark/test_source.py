@@ -104,7 +104,7 @@ def test_queries_answer_the_same_on_spark_through_a_restart_and_a_move(spark, tm
             "eventRate": shape.rate,
         }
         if spark.version < "4.2":  # which does not tell a source where it was
-            del options["perEpoch"]
+            options["perEpoch"] = events
         ending = {"trigger": {"availableNow": True}, "at_end": "flush"} if until == events else {}
         started = QUERIES[query](nexmark.streams(frame(spark, **options, packed="true"))).start(
             sink=sink, checkpoint=str(tmp_path / "c"), bins=16, workers=2, watermark_delay=0, **ending

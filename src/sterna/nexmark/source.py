@@ -239,7 +239,7 @@ class Reader(DataSourceStreamReader, AvailableNow):
         if last < first:
             raise InvalidInput(
                 f"nexmark's stream was at event {first} and would go back to {last}: before Spark 4.2 a "
-                "source is not told where it was, so name begin with a rate, or events without perEpoch"
+                "source is not told where it was, so name begin with a rate, or perEpoch as large as events"
             )
         self._seen = max(self._seen, last)
         cuts = [
