@@ -7,9 +7,13 @@ import threading
 
 import pytest
 
+from sterna.bench import laboratory
 from sterna.bench.laboratory import Case, Laboratory
+from sterna.bench.place import Place
 from sterna.bench.sizes import SMOKE
 from sterna.session import interruptible
+
+PLACE = Place("here", None, 8)
 
 
 class Work:
@@ -78,11 +82,36 @@ def test_a_run_that_fails_costs_only_itself(tmp_path, monkeypatch):
     class Odd(Exception):
         """As Spark's own, which derive from nothing else."""
 
-    def fails(*_):
+    def fails(*_, **__):
         raise Odd("a query stopped")
 
     lab = Laboratory(None, tmp_path, SMOKE, 2, lambda _: None)
-    monkeypatch.setattr(lab, "_trial", fails)
-    case = Case(None, ["matched"], 8, 1.0, {"keys": 5})
+    monkeypatch.setattr(laboratory, "trial", fails)
+    case = Case(PLACE, ["matched"], 8, 1.0, {"keys": 5})
     assert lab.take_turns([case], SMOKE.sweep) == []
     assert [one.split(": ")[1] for one in lab.failures] == ["a query stopped"] * 2
+
+
+def test_cases_on_one_state_at_one_rate_share_a_run(tmp_path, monkeypatch):
+    seen = []
+
+    def fails(_, place, parts, *__, rate, **___):
+        seen.append((place.folder, rate, [(part.bins, list(part.strategies)) for part in parts]))
+        raise RuntimeError("seen")
+
+    monkeypatch.setattr(laboratory, "trial", fails)
+    other = Place("there", None, 8)
+    cases = [
+        Case(place, ["fluid", "paced"], bins, rate, {})
+        for place, bins, rate in [(PLACE, 8, 1.0), (other, 8, 1.0), (PLACE, 16, 1.0), (PLACE, 8, 2.0)]
+    ]
+    Laboratory(None, tmp_path, SMOKE, 2, lambda _: None).take_turns(cases, SMOKE.sweep)
+    there, back = ["fluid", "paced"], ["paced", "fluid"]
+    assert seen == [
+        ("here", 1.0, [(8, there), (16, there)]),
+        ("there", 1.0, [(8, there)]),
+        ("here", 2.0, [(8, there)]),
+        ("here", 2.0, [(8, back)]),
+        ("there", 1.0, [(8, back)]),
+        ("here", 1.0, [(16, back), (8, back)]),
+    ]

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from sterna.bench import ceiling, harness
 from sterna.bench.phases import Phase
 from sterna.bench.place import Place, filled
-from sterna.bench.trial import trial
+from sterna.bench.trial import Part, trial
 
 if TYPE_CHECKING:
     from sterna.bench.laboratory import Laboratory
@@ -45,12 +45,11 @@ def afterwards(lab: Laboratory) -> dict[str, Any]:
     steps, rate = 0, places["moved"].rate
     for _ in ("there", "back"):
         first = places["moved"].first
-        found, _ = trial(
+        (found,), _ = trial(
             lab.spark,
             places["moved"],
-            ["matched"],
+            [Part(2**state.power, ["matched"])],
             lab.sizes.sweep,
-            bins=2**state.power,
             rate=rate,
             settings_folder=str(lab.root),
         )

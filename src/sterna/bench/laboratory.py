@@ -1,7 +1,8 @@
 """What all migration experiments share: the session, the places that are filled so far, and taking turns.
 
 In every round all cases run once, in an order that is reversed every other round, and so do the strategies of
-a case: a machine that becomes slower or faster does not favour any of them.
+a case: a machine that becomes slower or faster does not favour any of them. Cases on one state at one rate
+share a run.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from sterna.bench.leg import Course
 from sterna.bench.place import WORKERS, Place, filled
 from sterna.bench.rig import Say
 from sterna.bench.sizes import Sizes, State
-from sterna.bench.trial import MEMORY, trial
+from sterna.bench.trial import MEMORY, Part, trial
 
 SPREADS = (
     "max_ratio",
@@ -104,42 +105,45 @@ class Laboratory:
     def take_turns(self, cases: list[Case], course: Course, sample: float = 0.25) -> list[dict[str, Any]]:
         """Runs all cases, round by round; gives a line for each strategy of each.
 
-        A run that fails is told of, and costs only itself.
+        Those on one state at one rate are one run: a query takes its time after a start. A run that fails is
+        told of, and costs only itself.
         """
+        runs: dict[tuple[str, float], list[Case]] = {}
+        for case in cases:
+            runs.setdefault((case.place.folder, case.rate), []).append(case)
         for number in range(self.rounds):
-            for case in cases if number % 2 == 0 else reversed(cases):
+            for some in runs.values() if number % 2 == 0 else reversed(runs.values()):
                 if self.late:
                     self.say("the time is up")
                     return lines(cases)
-                what = ", ".join(f"{key} {value:,}" for key, value in case.labels.items())
-                self.say(f"round {number + 1} of {self.rounds}: {what}")
-                order = case.strategies if number % 2 == 0 else case.strategies[::-1]
-                try:
-                    found, trace = self._trial(case, order, course, sample)
-                except Exception as error:  # noqa: BLE001 - as the docstring says
-                    self.failures.append(f"round {number + 1}, {what}: {error}")
-                    self.say(f"[red]failed:[/red] {escape(str(error))}")
-                    continue
-                case.trace = case.trace or trace
-                case.rounds.append(found)
-                self.measured = True
-                for strategy, one in found.items():
-                    self.say(f"  {strategy}: {_brief(one)}")
+                self._run(some if number % 2 == 0 else some[::-1], number, course, sample)
         return lines(cases)
 
-    def _trial(
-        self, case: Case, strategies: list[str], course: Course, sample: float
-    ) -> tuple[dict[str, dict[str, Any]], dict[str, Any]]:
-        return trial(
-            self.spark,
-            case.place,
-            strategies,
-            course,
-            bins=case.bins,
-            rate=case.rate,
-            settings_folder=str(self.root),
-            sample=sample,
-        )
+    def _run(self, cases: list[Case], number: int, course: Course, sample: float) -> None:
+        """A round of some cases."""
+        names = [", ".join(f"{key} {value:,}" for key, value in case.labels.items()) for case in cases]
+        what = "; ".join(names)
+        self.say(f"round {number + 1} of {self.rounds}: {what}")
+        try:
+            found, trace = trial(
+                self.spark,
+                cases[0].place,
+                [Part(one.bins, one.strategies[:: 1 if number % 2 == 0 else -1]) for one in cases],
+                course,
+                rate=cases[0].rate,
+                settings_folder=str(self.root),
+                sample=sample,
+            )
+        except Exception as error:  # noqa: BLE001 - as take_turns says
+            self.failures.append(f"round {number + 1}, {what}: {error}")
+            self.say(f"[red]failed:[/red] {escape(str(error))}")
+            return
+        self.measured = True
+        for case, name, one in zip(cases, names, found, strict=True):
+            case.trace = case.trace or trace
+            case.rounds.append(one)
+            for strategy, way in one.items():
+                self.say(f"  {name}, {strategy}: {_brief(way)}")
 
 
 def lines(cases: list[Case]) -> list[dict[str, Any]]:

@@ -16,6 +16,7 @@ higher than that of few.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -30,29 +31,43 @@ from sterna.bench.place import Place
 MEMORY = ("worker_anonymous_mb", "jvm_resident_mb")
 
 
+@dataclass(frozen=True)
+class Part:
+    """Some strategies, all different, with so many bins."""
+
+    bins: int
+    strategies: Sequence[str]
+
+
 def trial(
     spark: SparkSession,
     place: Place,
-    strategies: Sequence[str],
+    parts: Sequence[Part],
     course: Course,
     *,
-    bins: int,
     rate: float,
     settings_folder: str,
     sample: float = 0.25,
-) -> tuple[dict[str, dict[str, Any]], dict[str, Any]]:
-    """Runs the strategies, all different, one after the other.
+) -> tuple[list[dict[str, dict[str, Any]]], dict[str, Any]]:
+    """Runs the strategies of all parts, one after the other.
 
-    Gives the figures of each, and what happened over time.
+    Gives the figures of each part, by strategy, and what happened over time.
     """
-    legs = [Leg(strategy, course) for strategy in strategies]
+    legs = [
+        [Leg(strategy, course, f"{strategy}, {part.bins} bins") for strategy in part.strategies]
+        for part in parts
+    ]
     warm = [Phase("warm", course.warm)] if course.warm else []
+    phases: list[Phase] = []
+    for number, (part, some) in enumerate(zip(parts, legs, strict=True)):
+        phases += [with_bins(part.bins), *(warm if number == 0 else [])]
+        phases += [phase for leg in some for phase in leg.phases()]
     subject = place.subject()
     result = harness.run(
         spark,
         subject,
         place.folder,
-        [with_bins(bins), *warm, *(phase for leg in legs for phase in leg.phases())],
+        phases,
         rate=rate,
         records=place.records,
         first=place.first,
@@ -61,8 +76,10 @@ def trial(
         sample=sample,
     )
     place.first = result["next_record"]
-    phases = {phase["name"]: phase for phase in result["phases"]}
-    found = {leg.strategy: figures(leg, phases, result, subject.milliseconds) for leg in legs}
+    told = {phase["name"]: phase for phase in result["phases"]}
+    found = [
+        {leg.strategy: figures(leg, told, result, subject.milliseconds) for leg in some} for some in legs
+    ]
     return found, {name: result[name] for name in ("timeline", "memory", "pauses")}
 
 

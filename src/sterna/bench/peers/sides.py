@@ -55,7 +55,7 @@ def join_formats(name: str, version: str) -> tuple[str, ...]:
 def on_sterna(spark: SparkSession, root: Path, name: str, files: Files, load: Load, *, look: bool) -> Run:
     """A run on Sterna; its state is looked at afterwards if asked for."""
     keep_reports(spark)
-    with tempfile.TemporaryDirectory(dir=root) as checkpoint:
+    with tempfile.TemporaryDirectory(dir=root, ignore_cleanup_errors=True) as checkpoint:
         query = QUERIES[name](files.streams(spark)).start(
             checkpoint=checkpoint,
             workers=spark.sparkContext.defaultParallelism,
@@ -93,7 +93,7 @@ def on_spark(
     if join_format is not None:
         settings[JOIN_FORMAT] = join_format
     with (
-        tempfile.TemporaryDirectory(dir=root) as checkpoint,
+        tempfile.TemporaryDirectory(dir=root, ignore_cleanup_errors=True) as checkpoint,
         set_for_a_while(spark, settings),
         quick_local_logs(spark),
     ):
