@@ -45,7 +45,7 @@ def churning():
     with (
         mock.patch.object(apply, "compact", partial(compact, depth=2, scattered=4)),
         mock.patch.object(apply, "COMPACT_ROWS", 6),
-        mock.patch.object(apply, "DEPTH", 2),
+        mock.patch.object(apply, "allowed_depth", return_value=2),
         mock.patch.object(background, "compact", partial(compact, depth=2, scattered=4)),
         mock.patch.object(extract, "CHUNK_BYTES", 256),
     ):

@@ -44,7 +44,7 @@ from sterna.operators.base import (
 )
 from sterna.sinks.base import TaskSink
 from sterna.state.background import Later, deepest, digest, offered, prepare
-from sterna.state.compaction import DEPTH, compact
+from sterna.state.compaction import allowed_depth, compact
 from sterna.state.refs import EPOCH_AGES, RunRef, coalesce, drop, to_changes
 from sterna.state.runs import RunCache
 from sterna.state.tables import Table, TableSpec
@@ -266,7 +266,7 @@ class _Apply:
         durable = self.task.fsync
         if self.later is not None:
             refs = coalesce([*table.refs, *fresh])
-            if deepest(refs) <= PATIENCE * DEPTH:
+            if deepest(refs) <= PATIENCE * allowed_depth(refs):
                 name = self._offer(spec.name, digest(refs), self.task.epoch)
                 self.work[name] = partial(
                     prepare,

@@ -32,13 +32,20 @@ from sterna.state.refs import END, RunRef, coalesce, drop, keep, newest_first
 from sterna.state.runs import RunCache
 from sterna.state.spec import TableSpec
 
-__all__ = ["DEPTH", "compact", "merge"]
+__all__ = ["allowed_depth", "compact", "merge"]
 
-DEPTH = 6
-"""How many runs of one level over one hash are too many."""
+DEPTH, WIDE_DEPTH, WIDE_ROW = 6, 12, 128
+"""How many runs of one level over one hash are too many, and how many if rows have so many bytes.
+
+Looking a key up takes about 11 ns a run, whatever its row holds; merging a row takes 70 ns a level, and 170
+and more if it has 256 bytes. Deeper levels are fewer: the wider rows are, the better are deep ones.
+"""
 
 SCATTERED = 64
 """How many references a small table may have before ranges are merged for the sake of their number."""
+
+_TELLING = 256
+"""Rows from which on a file's size tells how wide they are: that of a smaller one is mostly its schema's."""
 
 _WINDOWS = 256
 _WIDE = 256
@@ -57,7 +64,7 @@ def compact(
     *,
     durable: bool = False,
     piece_rows: int | None = None,
-    depth: int = DEPTH,
+    depth: int | None = None,
     scattered: int = SCATTERED,
     turn: Callable[[], AbstractContextManager[None]] = nullcontext,
 ) -> tuple[list[RunRef], int]:
@@ -74,7 +81,8 @@ def compact(
         durable: Whether to return only once the new files are on disk.
         piece_rows: How many rows to merge at once, which is what memory has to hold; all of the budget unless
             given.
-        depth: How many runs of one level over one hash are too many; at least 2.
+        depth: How many runs of one level over one hash are too many, at least 2; by how wide rows are unless
+            given.
         scattered: How many references are not too many, besides those that order itself makes.
         turn: Makes a context in which each piece is merged, which may wait for a better moment.
 
@@ -86,6 +94,7 @@ def compact(
         # A reference that spans others' ranges is empty there; pieces of it may have been moved here for
         # nothing.
         current = [ref for ref in current if _cost([ref], cache, ref.lo, ref.hi)]
+    depth = depth or allowed_depth(current)
     merged = spent = 0
     piece = min(budget_rows, piece_rows or budget_rows)
     while budget_rows > 0:
@@ -113,6 +122,13 @@ def compact(
         merged += sum(stop - start for _, start, stop in slices)
         spent += cost
     return current, merged
+
+
+def allowed_depth(refs: Sequence[RunRef]) -> int:
+    """How many runs of one level over one hash are too many for a table with these."""
+    some = [ref for ref in refs if ref.rows >= _TELLING]
+    wide = sum(ref.size for ref in some) >= WIDE_ROW * sum(ref.rows for ref in some)
+    return WIDE_DEPTH if some and wide else DEPTH
 
 
 def _expired(ref: RunRef, horizon: int | None) -> bool:
