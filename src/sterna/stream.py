@@ -1,4 +1,4 @@
-"""What the user builds: ``Stream`` and ``KeyedStream``.
+"""What the user builds: ``Stream``, ``KeyedStream``, and ``WindowedStream`` between the two.
 
 ``sterna.read(df)`` wraps a streaming DataFrame; ``key_by`` says what state belongs to; a stateful operator
 makes a new stream of its outputs; ``start`` runs it all. Nothing runs before ``start``. What does not make
@@ -15,13 +15,17 @@ import pyarrow as pa
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from sterna.dataflow import Dataflow
+from sterna.durations import seconds
 from sterna.errors import InvalidInput
 from sterna.graph import Source, Stateful, Transformed, build, only
+from sterna.operators import windows
 from sterna.operators.accumulators import Aggregate as Function
 from sterna.operators.aggregate import Aggregate
 from sterna.operators.base import Edge, Operator
 from sterna.operators.fold import Fold, TableWish
 from sterna.operators.joining import Join, Side, union_of
+from sterna.operators.mapped import Mapped
+from sterna.operators.named import Named
 from sterna.operators.state_machine import Pickled, StateMachine
 from sterna.schemas import arrow_schema, key_type_ok, of_frame
 from sterna.sources.chosen import chosen
@@ -87,7 +91,7 @@ class Stream:
         """Only the rows whose columns have these values: ``where(state=["OR", "ID"], category=10)``.
 
         Where the rows are still Spark's, Spark leaves the others out before anything is sent to Python; where
-        the router makes them, it does. Only for the rows of sources.
+        a router or an operator makes them, it does.
         """
         kept = chosen(self.schema, values)
         if isinstance(self.origin, Source) and self.origin.recipe is None:
@@ -95,21 +99,29 @@ class Stream:
         return self.map(kept)
 
     def map(self, function: Callable[[pa.Table], pa.Table]) -> Stream:
-        """Applies a stateless function of a ``pa.Table`` to parts of the stream in the router.
+        """Applies a stateless function of a ``pa.Table`` to parts of the stream, before rows are sent.
 
-        That happens before rows are hashed and sent: to filter, to add columns, to combine. How rows are cut
-        into parts must not matter: a function that combines them does so as far as it gets. It is tried on no
-        rows, to know what comes out. Where the column of event time is there before the function, late rows
-        are taken out before it. Only for the rows of sources.
+        It filters, adds columns, combines: the rows of a source in the router, the outputs of an operator at
+        the worker that made them, those of an epoch at a time. How rows are cut into parts must not matter: a
+        function that combines them does so as far as it gets. It is tried on no rows, to know what comes out.
+        Where a source's column of event time is there before the function, late rows are taken out before it.
+        An operator whose outputs are used with and without a function is two operators.
         """
-        if not isinstance(self.origin, Source):
+        if isinstance(self.origin, Source):
+            recipe = self.origin.recipe or _as_they_are(self.schema)
+            mapped = recipe.then(function)
+            return Stream(Source(self.origin.frame, mapped), mapped.schema)
+        if isinstance(self.origin, Transformed):
             raise InvalidInput(
-                "map and where are for the rows of a source; an operator's own function can do such things "
-                "to its outputs, or use transform"
+                "map and where are for the rows of a source or an operator; after transform, let its "
+                "function do it"
             )
-        recipe = self.origin.recipe or Recipe(tuple(self.schema.names), self.schema, self.schema)
-        mapped = recipe.then(function)
-        return Stream(Source(self.origin.frame, mapped), mapped.schema)
+        mapped, before = _as_they_are(self.schema).then(function), self.origin.build
+
+        def build(name: str, edges: tuple[Edge, ...]) -> Operator:
+            return Mapped(before(name, edges), mapped)
+
+        return Stream(replace(self.origin, build=build), mapped.schema)
 
     def key_by(self, *columns: str, time: str | None = None) -> KeyedStream:
         """Says which columns state belongs to, and which column is event time.
@@ -176,22 +188,26 @@ class KeyedStream:
 
         There is one output row for each key that changed in an epoch.
         """
-        for name, function in named.items():
-            if not callable(getattr(type(function), "partial", None)):
-                raise InvalidInput(
-                    f"{name}={function!r} is not an aggregate such as sterna.count() or sterna.max('price')"
-                )
-        used = [f.column for f in named.values() if f.column is not None]
+        needed = Named(named, self.schema, self.keys, "aggregate").columns
         time = [self.time] if self.time else []
-        columns = tuple(dict.fromkeys([*self.keys, *used, *time]))
-        missing = [column for column in columns if column not in self.schema.names]
-        if missing:
-            raise InvalidInput(f"there is no column {missing[0]!r}; there are {self.schema.names}")
+        columns = tuple(dict.fromkeys([*self.keys, *needed, *time]))
 
         def build(name: str, edges: tuple[Edge, ...]) -> Operator:
             return Aggregate(name, edges, dict(named))
 
         return self._stateful("aggregate", (self,), build, (columns,))
+
+    def window(self, length: str | float, slide: str | float | None = None) -> WindowedStream:
+        """The rows of each key in windows of event time, for ``aggregate``.
+
+        Args:
+            length: of a window, such as ``"1 minute"``.
+            slide: from the beginning of a window to that of the next; as long as the window, which makes
+                windows tumble, unless given.
+        """
+        if self.time is None:
+            raise InvalidInput("a window is a stretch of event time: key_by(..., time=...)")
+        return WindowedStream(self, length, length if slide is None else slide)
 
     def state_machine(self, fold: Callable[..., Any], state: Any, output: Any) -> Stream:
         """The per-record operator: ``fold(key, record, state) -> (state, outputs)`` in plain Python."""
@@ -219,18 +235,9 @@ class KeyedStream:
             output: the output's schema, as DDL or Arrow.
             later: columns that ``later.notify_at`` keeps beside the key; by default those of the stream.
         """
-        wishes = checked(tables, self.keys, self.time, self.stream.spark)
-        out = self._output(output)
-        kept = (
-            pa.schema([item for item in self.schema if item.name not in self.keys])
-            if later is None
-            else arrow_schema(later, self.stream.spark)
-        )
-
-        def build(name: str, edges: tuple[Edge, ...]) -> Operator:
-            return Fold(name, edges, fold, wishes, out, kept)
-
-        return self._stateful("unary", (self,), build)
+        if later is None:
+            later = pa.schema([item for item in self.schema if item.name not in self.keys])
+        return self.folded("unary", (self,), fold, tables, output, later)
 
     def binary(
         self,
@@ -286,12 +293,7 @@ class KeyedStream:
                 raise InvalidInput(
                     f"union needs streams with the same event time: {self.time!r} and {other.time!r} differ"
                 )
-        output = self.schema
-
-        def build(name: str, edges: tuple[Edge, ...]) -> Operator:
-            return Fold(name, edges, union_of, {}, output, pa.schema([]))
-
-        return self._stateful("union", (self, *others), build)
+        return self.folded("union", (self, *others), union_of, {}, self.schema, pa.schema([]))
 
     def _binary(
         self,
@@ -307,14 +309,28 @@ class KeyedStream:
         theirs = [other.schema.field(key).type for key in other.keys]
         if mine != theirs:
             raise InvalidInput(f"the keys of the two streams differ in type: {mine} and {theirs}")
+        kept = pa.schema([]) if later is None else later
+        return self.folded(kind, (self, other), fold, tables, output, kept, columns)
+
+    def folded(
+        self,
+        kind: str,
+        inputs: tuple[KeyedStream, ...],
+        fold: Callable[..., Any],
+        tables: Mapping[str, TableWish] | None,
+        output: Any,
+        later: Any,
+        columns: tuple[tuple[str, ...] | None, ...] | None = None,
+    ) -> Stream:
+        """What all folds are made with: see ``unary``; ``columns`` are those of each input that travel."""
         wishes = checked(tables, self.keys, self.time, self.stream.spark)
         out = self._output(output)
-        kept = pa.schema([]) if later is None else arrow_schema(later, self.stream.spark)
+        kept = arrow_schema(later, self.stream.spark)
 
         def build(name: str, edges: tuple[Edge, ...]) -> Operator:
             return Fold(name, edges, fold, wishes, out, kept)
 
-        return self._stateful(kind, (self, other), build, columns)
+        return self._stateful(kind, inputs, build, columns)
 
     def _stateful(
         self,
@@ -337,6 +353,37 @@ class KeyedStream:
                 "a fold needs output=..., the schema of what it returns, such as 'auction long, n long'"
             )
         return arrow_schema(output, self.stream.spark)
+
+
+class WindowedStream:
+    """A keyed stream whose rows belong to windows of event time."""
+
+    def __init__(self, keyed: KeyedStream, length: str | float, slide: str | float) -> None:
+        self._keyed = keyed
+        self._length, self._slide = (int(seconds(one) * 1e6) for one in (length, slide))
+        if not 0 < self._slide <= self._length:
+            raise InvalidInput(
+                f"a window of {length!r} can't slide by {slide!r}: that must be more than nothing, and no "
+                "more than the window"
+            )
+
+    def aggregate(self, **named: Function) -> Stream:
+        """Built-in aggregates of each key and window: ``aggregate(n=sterna.count())``.
+
+        There is one output row for each window in which the key has rows, once the watermark has passed its
+        end: the key, ``window_start``, ``window_end``, and the results.
+        """
+        keyed = self._keyed
+        assert keyed.time is not None
+        keys = tuple(keyed.schema.field(key) for key in keyed.keys)
+        functions = Named(named, keyed.schema, [*keyed.keys, *windows.NAMES], "aggregate")
+        fold = windows.Windows(self._length, self._slide, keys, keyed.time, functions)
+        columns = tuple(dict.fromkeys([*keyed.keys, keyed.time, *functions.columns]))
+        return keyed.folded("window", (keyed,), fold, fold.tables, fold.output, fold.later, (columns,))
+
+
+def _as_they_are(schema: pa.Schema) -> Recipe:
+    return Recipe(tuple(schema.names), schema, schema)
 
 
 def _is_time(kind: pa.DataType) -> bool:

@@ -19,10 +19,11 @@ WON = """
 
 
 def _counts(length: int, slide: int) -> str:
-    """Bids by auction in sliding windows (seconds), each named by its end."""
+    """Bids by auction in sliding windows (seconds)."""
     pane = f"epoch_us(dateTime) // {slide * 1_000_000}"
     return f"""
-        SELECT make_timestamptz(w * {slide * 1_000_000}) AS "window", auction, count(*) AS n
+        SELECT auction, make_timestamptz(w * {slide * 1_000_000} - {length * 1_000_000}) AS window_start,
+            make_timestamptz(w * {slide * 1_000_000}) AS window_end, count(*) AS n
         FROM (SELECT auction, unnest(range({pane} + 1, {pane} + 1 + {length // slide})) AS w FROM bid)
         GROUP BY ALL
     """
@@ -78,7 +79,7 @@ SQL = {
     """,
     "q4": f"SELECT category, avg(price) FROM ({WON}) GROUP BY category",
     "q5": f"""
-        SELECT * FROM ({_counts(60, 1)}) QUALIFY rank() OVER (PARTITION BY "window" ORDER BY n DESC) = 1
+        SELECT * FROM ({_counts(60, 1)}) QUALIFY rank() OVER (PARTITION BY window_end ORDER BY n DESC) = 1
     """,
     "q6": f"""
         SELECT seller, avg(price) OVER (PARTITION BY seller ORDER BY expires, id ROWS 9 PRECEDING)

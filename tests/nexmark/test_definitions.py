@@ -47,6 +47,12 @@ SESSIONS = [
 ]
 GAPS = [f"{minutes} minutes" for minutes in (30, 60, 90, 120)]
 
+
+def counted(auction, end, n):
+    """What is said of an auction at the end of a minute; seconds."""
+    return auction, when((end - 60) * SECOND), when(end * SECOND), n
+
+
 CASES = {
     "a bid as a minute ends is of the next minute": (
         "q7",
@@ -66,22 +72,22 @@ CASES = {
     "all auctions that tie for most bids": (
         "q5",
         [bid(1, 0), bid(2, 1), bid(3, 2), bid(2, 3), bid(1, SECOND - 1)],
-        [(when(end * SECOND), id_, 2) for end in range(1, 61) for id_ in (1, 2)],
+        [counted(id_, end, 2) for end in range(1, 61) for id_ in (1, 2)],
     ),
     "a bid as a second begins is in the windows that end after it": (
         "q5",
         [bid(1, 10 * SECOND), bid(2, 70 * SECOND)],
         [
-            *((when(end * SECOND), 1, 1) for end in range(11, 71)),
-            *((when(end * SECOND), 2, 1) for end in range(71, 131)),
+            *(counted(1, end, 1) for end in range(11, 71)),
+            *(counted(2, end, 1) for end in range(71, 131)),
         ],
     ),
     "a bid as a slide ends is of the next": (
         "nbq5",
         [bid(1, 10 * SECOND - 1), bid(2, 10 * SECOND)],
         [
-            *((when(end * SECOND), 1, 1) for end in range(10, 61, 10)),
-            *((when(end * SECOND), 2, 1) for end in range(20, 71, 10)),
+            *(counted(1, end, 1) for end in range(10, 61, 10)),
+            *(counted(2, end, 1) for end in range(20, 71, 10)),
         ],
     ),
     "bids count from the beginning of an auction until before it expires, from its reserve on": (

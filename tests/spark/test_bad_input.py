@@ -48,6 +48,24 @@ def test_columns_that_are_not_there(source):
         stream.key_by()
 
 
+def test_windows_that_can_not_be(source):
+    stream = sterna.read(source.stream())
+    with pytest.raises(InvalidInput, match=r"event time: key_by\(..., time=...\)"):
+        stream.key_by("key").window("1 minute")
+    keyed = stream.key_by("key", time="value")
+    for length, slide in [("1 minute", "2 minutes"), ("1 minute", 0), (0, None)]:
+        with pytest.raises(InvalidInput, match="can't slide by"):
+            keyed.window(length, slide)
+    with pytest.raises(InvalidInput, match="not a duration"):
+        keyed.window("a while")
+    with pytest.raises(InvalidInput, match="no column 'price'"):
+        keyed.window("1 minute").aggregate(top=sterna.max("price"))
+    with pytest.raises(InvalidInput, match="names no aggregate"):
+        keyed.window("1 minute").aggregate()
+    with pytest.raises(InvalidInput, match=r"\['window_end'\] name two columns"):
+        keyed.window("1 minute").aggregate(window_end=sterna.count())
+
+
 def test_two_columns_of_one_name(source, spark):
     with pytest.raises(InvalidInput, match="two columns called 'key'"):
         sterna.read(source.stream().selectExpr("key", "value AS key"))

@@ -64,6 +64,10 @@ def test_every_stream_of_the_page_gives_what_it_says(guide, run, tmp_path):
         (8, 0, 1),
         (8, 3, 1),
     ]
+    best = given("best", watermark_delay="1 second", at_end="flush")
+    assert sorted((row["auction"], row["window_start"].second, row["n"]) for row in best) == [
+        (7, second, 2) for second in range(0, 60, 10)
+    ]
     guide["some"] = guide["some"].key_by("bidder").aggregate(n=guide["sterna"].count())
     assert told(given("some"), "bidder", "n") == [(1, 2), (2, 1)]
     guide["cents"] = guide["cents"].key_by("bidder").aggregate(price=guide["sterna"].sum("price"))

@@ -151,8 +151,19 @@ def test_values_that_no_row_can_have_are_refused_where_they_are_written(feed):
     ]:
         with pytest.raises(InvalidInput, match=why):
             read.where(**values)
-    with pytest.raises(InvalidInput, match="map and where are for the rows of a source"):
-        read.key_by("key").aggregate(n=sterna.count()).where(n=1)
+    counted = read.key_by("key").aggregate(n=sterna.count())
+    with pytest.raises(InvalidInput, match="after transform, let its function do it"):
+        counted.transform(lambda df: df).where(n=1)
+
+
+def test_what_leaves_an_operator_is_chosen_there(feed, run):
+    read = sterna.read(feed("key string, n long").add(("a", 1), ("b", 2), ("a", 3), ("c", 4)).stream())
+    counted = read.key_by("key").aggregate(n=sterna.count(), total=sterna.sum("n"))
+    once = counted.where(n=1).map(lambda rows: rows.select(["total"]))
+    assert once.schema.names == ["total"]
+    assert sorted(row["total"] for row in run(once)) == [2, 4]
+    with pytest.raises(InvalidInput, match="no column 'm'"):
+        counted.where(m=1)
 
 
 def test_the_hash_is_that_of_spark(feed, run):
@@ -204,8 +215,6 @@ def test_what_can_not_be_is_refused_where_it_is_written(feed):
         sterna.unpack(source, "key", SCHEMA)
     with pytest.raises(InvalidInput, match="use map"):
         unpacked.transform(lambda df: df)
-    with pytest.raises(InvalidInput, match="for the rows of a source"):
-        read.key_by("key").aggregate(n=sterna.count()).map(lambda rows: rows)
     with pytest.raises(InvalidInput, match="must return a pyarrow Table"):
         read.map(lambda rows: rows.num_rows)
     with pytest.raises(InvalidInput, match="takes a function"):

@@ -15,7 +15,11 @@ from sterna.operators import accumulators as agg
 from sterna.operators.aggregate import Aggregate
 from sterna.operators.base import Edge
 from sterna.operators.fold import Fold, TableWish
+from sterna.operators.mapped import Mapped
+from sterna.operators.named import Named
 from sterna.operators.state_machine import StateMachine, pickled
+from sterna.operators.windows import Windows
+from sterna.sources.recipe import Recipe
 from twin.folds import (
     SECOND,
     TIME,
@@ -207,7 +211,39 @@ def skipping(key):
     return Case(Dataflow((first, second, last), 1), schema)
 
 
+def windowed(key):
+    """Sliding windows, and what the fullest of each worker come to; their panes are shorter than a slide."""
+    schema = source_schema(key)
+    named = Named(
+        {"n": agg.count(), "sx": agg.sum("x"), "one": agg.first("s"), "top": agg.largest(2, "v")},
+        schema,
+        ["k"],
+        "aggregate",
+    )
+    fold = Windows(5 * SECOND, 2 * SECOND, (schema.field("k"),), "ts", named)
+    told = Fold("told", (edge(0, schema),), fold, fold.tables, fold.output, fold.later)
+    recipe = Recipe(tuple(told.output.names), told.output, told.output).then(
+        lambda rows: rows.drop_columns("sx")
+    )
+    out = recipe.schema
+    second = {"n": agg.sum("n"), "one": agg.first("one"), "end": agg.last("one")}
+    last = Aggregate("by_window", (edge(1, out, ("window_end",), None, operator=0),), second)
+    return Case(Dataflow((Mapped(told, recipe), last), 1), schema)
+
+
 CASES: dict[str, Callable[[pa.DataType], Case]] = {
     one.__name__: one
-    for one in (aggregates, exact, machine, objects, unary, binary, chain, rekeyed, diamond, skipping)
+    for one in (
+        aggregates,
+        exact,
+        machine,
+        objects,
+        unary,
+        binary,
+        chain,
+        rekeyed,
+        diamond,
+        skipping,
+        windowed,
+    )
 }

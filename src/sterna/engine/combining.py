@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from sterna.dataflow import Dataflow
 from sterna.engine.epoch import Combining
-from sterna.operators.aggregate import Aggregate
+from sterna.operators.base import Operator
 from sterna.state.manifest import Manifest
 
 ROUTER_RATIO = 2.0
@@ -25,10 +25,10 @@ class Combiner:
 
     def __init__(self, flow: Dataflow, wanted: str = "auto", ansi: bool = True) -> None:
         self._wanted = wanted
-        self._edges: dict[int, Aggregate] = {}
+        self._edges: dict[int, Operator] = {}
         sources = [edge for edge in flow.edges if edge.source is not None]
         for operator in flow.operators:
-            if isinstance(operator, Aggregate) and operator.combined_schema() is not None:
+            if operator.combined_schema() is not None:
                 self._edges.update(
                     {edge.number: operator for edge in operator.edges if edge.source is not None}
                 )
@@ -82,7 +82,7 @@ class Combiner:
         return sum(facts[1] for name, facts in workers.items() if name.rsplit("/", 1)[0] == operator)
 
 
-def _native(operator: Aggregate, ansi: bool) -> bool:
+def _native(operator: Operator, ansi: bool) -> bool:
     functions = operator.native()
     # Outside ANSI mode Spark's sums wrap around silently; ours say so.
     return functions is not None and (ansi or all(function != "sum" for _, function, _ in functions))

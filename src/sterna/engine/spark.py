@@ -31,7 +31,6 @@ from sterna.engine.messages import parse
 from sterna.engine.process import ApplyTask, Carried, ExtractTask, RouteTask, SinkTask, ship
 from sterna.engine.route import COUNTED, Routing, hellos
 from sterna.errors import FoldError, InvalidInput, StateError, SternaError
-from sterna.operators.aggregate import Aggregate
 from sterna.operators.base import hash_name
 from sterna.sources.tick import spark_path
 from sterna.state.store import Store
@@ -225,7 +224,6 @@ class SparkRunner:
             return batch
         (edge,) = (edge for edge in self.flow.edges if edge.source is not None)
         operator = self.flow.operators[self.flow.reader(edge)]
-        assert isinstance(operator, Aggregate)
         functions = operator.native()
         assert functions is not None
         aggregates = [

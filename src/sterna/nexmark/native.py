@@ -97,8 +97,8 @@ def q5(events: Frames) -> DataFrame:
         F.max("n").alias("n"), F.collect_list(F.struct("n", "auction")).alias("all")
     )
     winners = F.expr("filter(all, one -> one.n = n)")
-    return ranked.select(F.col("window.end").alias("window"), F.explode(winners).alias("one")).select(
-        "window", "one.auction", "one.n"
+    return ranked.select("window", F.explode(winners).alias("one")).select(
+        "one.auction", "window.start", "window.end", "one.n"
     )
 
 
@@ -175,7 +175,7 @@ def _in_windows(side: DataFrame, length: str) -> DataFrame:
 
 def nbq5(events: Frames) -> DataFrame:
     """How many bids has every auction had in the last minute?"""
-    return _counts(events, "10 seconds").select(F.col("window.end").alias("window"), "auction", "n")
+    return _counts(events, "10 seconds").select("auction", "window.start", "window.end", "n")
 
 
 def nbqx(events: Frames) -> DataFrame:

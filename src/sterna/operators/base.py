@@ -209,6 +209,13 @@ class Operator(ABC):
         """Rows of accumulators, one for each key among ``rows``."""
         raise NotImplementedError
 
+    def native(self) -> list[tuple[str, str, str]] | None:
+        """(accumulator, Spark function, column) for Spark's own ``groupBy``.
+
+        ``None`` if it can't combine rows as the operator does.
+        """
+        return None
+
     @abstractmethod
     def apply(self, epoch: Epoch) -> pa.Table | pa.RecordBatch | None:
         """Applies one epoch's rows to the tables and returns the outputs."""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from sterna.nexmark.queries.sliding import counts
+import sterna
+from sterna.nexmark.queries.columns import only
 from sterna.nexmark.streams import Streams
 from sterna.stream import Stream
 
 
 def nbq5(events: Streams) -> Stream:
-    """(end of the window, auction, bids)."""
-    return counts(events, "60 seconds", "10 seconds")
+    """(auction, window, bids)."""
+    bids = events.bids.map(only("auction", "dateTime")).key_by("auction", time="dateTime")
+    return bids.window("60 seconds", slide="10 seconds").aggregate(n=sterna.count())
