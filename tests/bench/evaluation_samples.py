@@ -270,7 +270,7 @@ def every():
         "bins": steady.bins(),
         "throughput": steady.throughput(),
         "state": steady.state(),
-        "peers": steady.peers(),
+        **steady.peers(),
     }
 
 

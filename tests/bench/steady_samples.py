@@ -77,6 +77,21 @@ def state():
 
 
 def peers():
+    """The files of ``sterna bench peers``, one a part, by name."""
+    whole = all_peers()
+    about = {"router": (), "queries": ("q",), "throughput": ("rate",), "rescale": ("longest",)}
+    return {
+        f"peers-{part}": {
+            part: whole[part],
+            "goals": {name: value for name, value in whole["goals"].items() if name.startswith(starts)},
+            "peer_better": whole["peer_better"] if part == "rescale" else [],
+            "failures": [],
+        }
+        for part, starts in about.items()
+    }
+
+
+def all_peers():
     """What ``sterna bench peers`` prints, of the parts that the page reads."""
     rescaled = {
         "before_p50_ms": 300.0,

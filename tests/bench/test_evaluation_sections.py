@@ -244,7 +244,7 @@ def test_more_keys_are_compared_with_the_paper(section):
 
 
 def test_peers_that_are_better_are_named(section):
-    found = section(peers.section, peers=steady.peers())
+    found = section(peers.section, **steady.peers())
     assert "- 1,024 MB: the median latency before: flink 200, Sterna 300" in found.text
     assert "| Q3 | 500,000 | 2,200,000 | 2,200,000 | 900,000 | 100,000 | 9.00× |" in found.text
     assert "| Q5 | 200,000 | 30,000 | – | 500,000 | 250,000 | 2.00× |" in found.text
@@ -254,7 +254,7 @@ def test_peers_that_are_better_are_named(section):
 
 def test_the_queries_are_judged_by_the_goals_of_the_file(section):
     whole = steady.peers()
-    found = section(peers.section, peers=whole)
+    found = section(peers.section, **whole)
     assert "Q3 9.00×, kept and Q8 4.00×, **missed**." in found.text
     assert found.here.endswith(
         "1 of 2 queries with many keys at least 5 times as fast as Spark's own version"
@@ -265,7 +265,7 @@ def test_the_queries_are_judged_by_the_goals_of_the_file(section):
     assert (
         "Flink's source alone, with what makes records of its lines, gives 3,000,000 a second." in found.text
     )
-    unjudged = section(peers.section, peers={**whole, "goals": {}})
+    unjudged = section(peers.section, **{name: {**one, "goals": {}} for name, one in whole.items()})
     assert "The goal" not in unjudged.text
     assert unjudged.here == "a peer is better in 1 figure"
 
@@ -275,7 +275,17 @@ def test_the_page_and_the_benchmark_have_the_same_goal():
 
 
 def test_peers_may_all_be_worse_and_some_parts_missing(section):
-    found = section(peers.section, peers={"peer_better": [], "failures": ["flink: no"]})
+    found = section(
+        peers.section, **{"peers-rescale": {"peer_better": [], "failures": ["flink: no"], "goals": {}}}
+    )
     assert "No peer is better" in found.text
     assert "- flink: no" in found.text
-    assert "NEXMark" not in found.text
+    assert "| NEXMark |" not in found.text
+    assert "Not measured yet: `sterna bench peers --part queries --json" in found.text
+
+
+def test_queries_of_another_run_are_told_apart(section):
+    whole = steady.peers()
+    whole["peers-queries"]["queries"][1]["machine"] = {"day": "2026-11-18", "commit": "abc"}
+    found = section(peers.section, **whole)
+    assert "Q5: measured in a run apart from the others (2026-11-18, abc)." in found.text

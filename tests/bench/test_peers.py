@@ -18,6 +18,7 @@ from sterna.bench.peers.flink import FlinkError
 from sterna.bench.peers.flink_count import (
     CHUNK,
     COMBINING,
+    LAP,
     RACE,
     SAMPLE,
     Seen,
@@ -138,9 +139,23 @@ def test_flink_prints_only_where_that_is_looked_at(tmp_path):
     *_, dropped = counting(tmp_path, Turns(2**10), 0, "1 s", shown=False)
     *_, source = reading(tmp_path, Turns(2**10), "1 s")
     assert "INTO seen" in shown
-    assert "INTO dropped" in shown
     assert dropped == "INSERT INTO dropped SELECT key, n FROM counts"
     assert "counts" not in source
+
+
+def test_flink_shows_a_part_of_what_it_counts(tmp_path):
+    """One state: a choice by the key alone would be made before anything is counted."""
+    *_, shown = counting(tmp_path, Turns(2**10), 200, "1 s", shown=True)
+    assert shown.count("INSERT") == 1
+    assert "SIGN(n)" in shown.split("WHERE")[1]
+    assert "payload" in shown
+
+
+@pytest.mark.parametrize("tuning", [RACE, LAP])
+def test_jobs_of_flink_have_checkpoints(tuning):
+    """A job takes them from its client: with those of the cluster alone it had none."""
+    assert tuning.options["execution.checkpointing.interval"] == tuning.checkpoint
+    assert tuning.options["execution.checkpointing.incremental"] == "true"
 
 
 def test_mini_batches_are_large_where_they_combine():

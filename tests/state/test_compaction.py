@@ -150,3 +150,20 @@ def test_wide_rows_count_for_several(store, namer):
         refs += table.flush(cache.writer(namer, age=age, timed=False))
     _, merged = compact(spec, refs, cache, 1200, namer)
     assert 0 < merged <= 150
+
+
+def test_wide_rows_may_lie_deeper(store, namer):
+    cache = RunCache(store)
+    spec = TableSpec("t", "value", ID, pa.schema([("blob", pa.binary())]))
+    which = np.arange(0, len(HASHES), 50)
+
+    def merged(runs, width):
+        refs = []
+        for age in range(runs):
+            table = Table(spec, [], cache)
+            table.put_sorted(HASHES[which], [pa.array(which)], [pa.array([b"x" * width] * len(which))])
+            refs += table.flush(cache.writer(namer, age=age, timed=False))
+        return compact(spec, refs, cache, 100_000, namer)[1]
+
+    assert (merged(5, 8), merged(6, 8)) == (0, 6 * len(which))
+    assert (merged(11, 200), merged(12, 200)) == (0, 12 * len(which))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 MIGRATIONS = ("headline", "bins", "keys", "proportional", "load", "memory", "afterwards")
+PEERS = ("router", "queries", "throughput", "rescale")
 QUERIES = tuple(f"q{number}" for number in range(1, 9))
 
 COMMANDS = {
@@ -11,7 +12,7 @@ COMMANDS = {
     "bins": "sterna bench bins",
     "throughput": "sterna bench throughput --quick-logs",
     "state": "sterna bench state",
-    "peers": "sterna bench peers",
+    **{f"peers-{name}": f"sterna bench peers --part {name}" for name in PEERS},
 }
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from sterna.bench.evaluation import files
 from sterna.bench.evaluation.entries import Entry, Figures
-from sterna.bench.evaluation.markdown import Section, bullets, figures_link, missing, table
+from sterna.bench.evaluation.markdown import Section, bullets, figures_link, not_yet, table
 from sterna.bench.evaluation.words import factor, listed
 from sterna.readable import DASH, count, duration, milliseconds
 
@@ -21,10 +21,11 @@ MANY_KEYS, LEAST_RATIO = ("q3", "q4", "q6", "q8", "nbq8"), 5.0
 
 def section(given: Figures) -> Section:
     """The section; see the module's docstring."""
-    entry = given.get("peers")
-    if entry is None:
-        return missing(TITLE, PAPER, files.command("peers"))
-    better = [line.text() for line in entry.each("peer_better")]
+    known = {name: entry for name in PARTS if (entry := given.get(f"peers-{name}")) is not None}
+    if not known:
+        commands = [not_yet(files.command(f"peers-{name}")) for name in PARTS]
+        return Section(TITLE, PAPER, "not measured yet", [f"The paper: {PAPER}.", *commands])
+    better = [line.text() for entry in known.values() for line in entry.each("peer_better")]
     judged = (
         f"**Where a peer is better than Sterna:**\n\n{bullets(better)}"
         if better
@@ -35,21 +36,29 @@ def section(given: Figures) -> Section:
         if better
         else "no peer is better in what was measured"
     )
-    judged_queries = _judged(entry)
+    judged_queries = _judged(known["queries"]) if "queries" in known else {}
     if judged_queries:
         here += (
             f"; {sum(judged_queries.values())} of {len(judged_queries)} queries with many keys at least "
             f"{LEAST_RATIO:g} times as fast as Spark's own version"
         )
     said = (
-        "How each system is set up, and what is measured, is in [peers.md](peers.md); medians of the rounds "
-        f"({figures_link(entry.file)})."
+        "How each system is set up, and what is measured, is in [peers.md](peers.md); medians of the rounds, "
+        "which are all in the files."
     )
-    parts = [part(entry) for name, part in PARTS.items() if entry.has(name)]
-    failures = [line.text() for line in entry.each("failures")]
-    if failures:
-        parts.append(f"What failed:\n\n{bullets(failures)}")
+    parts = [_part(name, known.get(name)) for name in PARTS]
     return Section(TITLE, PAPER, here, [said, *parts, judged])
+
+
+def _part(name: str, entry: Entry | None) -> str:
+    """What a part says, and where it is from."""
+    if entry is None:
+        return not_yet(files.command(f"peers-{name}"))
+    failures = [line.text() for line in entry.each("failures")]
+    failed = f"What failed:\n\n{bullets(failures)}" if failures else ""
+    told = PARTS[name](entry) if entry.has(name) else ""
+    link = f"({figures_link(entry.file)})"
+    return "\n\n".join(one for one in (told, failed, link) if one)
 
 
 def _router(entry: Entry) -> str:
@@ -84,6 +93,11 @@ def _queries(entry: Entry) -> str:
         "Rows are those that a query reads; those of state are what is there in the end, where it is known "
         "(Spark does not count them, and only what joins keep follows from its reports)."
     )
+    apart = [line for line in entry.each("queries") if line.has("machine")]
+    if apart:
+        runs = {f"{line.text('machine', 'day')}, {line.text('machine', 'commit')}" for line in apart}
+        names = listed([line.text("query").upper() for line in apart])
+        said += f" {names}: measured in a run apart from the others ({'; '.join(sorted(runs))})."
     return "\n\n".join(part for part in (table(heads, rows), said, _goal(entry)) if part)
 
 

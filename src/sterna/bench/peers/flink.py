@@ -8,6 +8,7 @@ What fails, or does not come in time, raises ``FlinkError`` with what Flink said
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 import socket
@@ -206,6 +207,7 @@ class Cluster:
         return self._folder / "log" / "task_manager.out"
 
     def __enter__(self) -> Self:
+        atexit.register(self.stop)  # the thread that runs this may be left behind by an interruption
         try:
             self._start("job_manager", JOB_MANAGER, "GET_JM_RESOURCE_PARAMS")
             self._start("task_manager", TASK_MANAGER, "GET_TM_RESOURCE_PARAMS")
@@ -286,6 +288,7 @@ class Cluster:
 
     def stop(self) -> None:
         """Ends both processes."""
+        atexit.unregister(self.stop)
         for child in reversed(self._children):
             child.terminate()
         for child in self._children:

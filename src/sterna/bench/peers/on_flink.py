@@ -229,6 +229,8 @@ def _rescaled(running: Running, view: _View, course: Course) -> _Moments:
 
     It waits no longer than the course allows.
     """
+    # Without one it would begin anew with nothing, and read all of its input again.
+    running.wait(lambda: running.checkpoints().completed > 0, "completed no checkpoint")
     running.wait(lambda: view.steady(course.window), "was not steady")
     start = time.time()
     time.sleep(course.quiet)
