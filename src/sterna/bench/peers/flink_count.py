@@ -11,8 +11,9 @@ so the job does not make it.
 
 For latency, what is put out for one key in ``SAMPLE`` is printed, and the rest dropped. As every key comes in
 its turn (``source.Turns``), a key and its count tell which record was counted, and each sampled record shows
-as one line. A record's latency runs from the moment at which it was due to the moment at which its line appeared:
-earlier than a sink that puts out everything exactly once would show it, because that waits for a checkpoint.
+as one line. A record's latency runs from the moment at which it was due to the moment at which its line
+appeared: earlier than a sink that puts out everything exactly once would show it, because that waits for a
+checkpoint.
 ``print`` wants all rows of a change, so here the aggregation also makes the row before each update; none of
 the connectors in the package that show something does without it.
 """
