@@ -21,7 +21,7 @@ NAMES = {
     "q1": ["unary"],
     "q3": ["join"],
     "q4": ["binary", "aggregate"],
-    "q5": ["unary"],
+    "q5": ["window"],
     "q6": ["binary", "state_machine"],
     "q7": ["unary"],
     "q8": ["join"],
