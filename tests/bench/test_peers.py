@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
@@ -14,7 +15,7 @@ from sterna.bench import ceiling
 from sterna.bench.feeder import Schedule
 from sterna.bench.openloop import Records
 from sterna.bench.peers import telling
-from sterna.bench.peers.flink import FlinkError
+from sterna.bench.peers.flink import MANAGED, Cluster, FlinkError, settings
 from sterna.bench.peers.flink_count import (
     CHUNK,
     COMBINING,
@@ -156,6 +157,33 @@ def test_jobs_of_flink_have_checkpoints(tuning):
     """A job takes them from its client: with those of the cluster alone it had none."""
     assert tuning.options["execution.checkpointing.interval"] == tuning.checkpoint
     assert tuning.options["execution.checkpointing.incremental"] == "true"
+
+
+def test_what_is_set_for_a_rescale_of_flink_is_told():
+    told = telling.configuration("4g", 256, 4096)["flink"]["for a rescale"]
+    assert LAP.job
+    assert LAP.more
+    assert (LAP.options | dict(LAP.more)).items() <= told.items()
+
+
+def test_rocksdb_has_the_memory_of_slots_that_are_not_used_yet(tmp_path):
+    for slots, managed in ((2, True), (4, False)):
+        given = settings(tmp_path, 1, 2, slots, "4g", "10 s")
+        assert (MANAGED in given) == managed
+        assert ("state.backend.rocksdb.memory.fixed-per-tm" in given) != managed
+        # What is fixed for a process is not looked at while memory is managed.
+        assert given.get("state.backend.rocksdb.memory.managed", True) == managed
+
+
+def test_a_flink_whose_memory_is_too_small_is_not_measured(tmp_path):
+    cluster = Cluster(tmp_path / "home", tmp_path, 2, 4, "4g", "10 s")
+    cluster.rest = SimpleNamespace(check=lambda job: None)
+    told = tmp_path / "log" / "task_manager.err"
+    told.write_text("2026-11-18 WARN  TaskManagerRunner something else\n", encoding="utf-8")
+    cluster.check("a job")
+    told.write_text("WARN RocksDBStateBackend performance will be poor because of …", encoding="utf-8")
+    with pytest.raises(FlinkError, match=r"too little memory: .*performance will be poor because"):
+        cluster.check("a job")
 
 
 def test_mini_batches_are_large_where_they_combine():

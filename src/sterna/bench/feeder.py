@@ -2,8 +2,8 @@
 
 Contract. Record n is due at ``begin + (n - first) / rate``, whatever the system under test does. Records go
 into files of ``size`` records, each one line ``start,end`` (the end is not included), or several lines of
-``--line`` records for a reader that wants them small, named by its first record, written under a dot-name and
-renamed: Spark never sees half a file. A file appears when its last record is due. A feeder that was held up
+``--line`` records for a reader that wants them small, named by its first record, written beside DIR and
+renamed: nobody ever sees half a file. A file appears when its last record is due. A feeder that was held up
 catches up at once, with the same files: what is in a file never depends on when it was written.
 
 It ends by itself: when its parent has died, at ``--limit`` seconds after the begin, when DIR is gone, and on
@@ -74,16 +74,21 @@ def write_range(
 ) -> None:
     """Drops one file of records into a folder, at once.
 
-    Spark takes files in the order of their modification times.
+    It is made beside the folder: who lists that one, as Flink does all the time, would look for a file that
+    has its name no longer. Spark takes files in the order of their modification times.
     """
     step = line or max(1, end - start)
     name = file_name(start)
-    hidden = os.path.join(folder, "." + name)
+    hidden = f"{os.path.abspath(folder)}.{name}"
     with open(hidden, "w", encoding="ascii") as file:
         file.writelines(f"{at},{min(at + step, end)}\n" for at in range(start, end, step))
     if modified is not None:
         os.utime(hidden, (modified, modified))
-    os.rename(hidden, os.path.join(folder, name))
+    try:
+        os.rename(hidden, os.path.join(folder, name))
+    except OSError:
+        os.unlink(hidden)
+        raise
 
 
 def feed(folder: str, schedule: Schedule, parent: int, limit: float, line: int | None = None) -> int:

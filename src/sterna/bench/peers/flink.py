@@ -60,6 +60,7 @@ OPEN = [
     "--add-opens=java.base/sun.nio.ch=ALL-UNNAMED",
 ]
 """What Flink looks into, of a Java that does not show it by itself."""
+HANDICAPPED = "RocksDBStateBackend performance will be poor"
 MANAGED, ROCKSDB_SHARE = "taskmanager.memory.managed.fraction", 0.6
 LOGGING = """
 rootLogger.level = WARN
@@ -158,6 +159,7 @@ def _shared(memory: str) -> dict[str, Any]:
     whole = 1024 * int(memory.removesuffix("g"))
     size = f"{int(ROCKSDB_SHARE * (whole - whole // 10 - 256))}m"
     return {
+        "state.backend.rocksdb.memory.managed": False,  # what is fixed is not looked at otherwise
         "state.backend.rocksdb.memory.fixed-per-tm": size,
         "taskmanager.memory.task.off-heap.size": size,
         "taskmanager.memory.managed.size": "0m",
@@ -282,9 +284,16 @@ class Cluster:
             raise FlinkError(f"a process of Flink has ended: {self._errors()}")
 
     def check(self, job: str) -> None:
-        """Raises ``FlinkError`` with the reason if one of its processes, or a job, has ended."""
+        """Raises ``FlinkError`` with the reason if one of its processes, or a job, has ended.
+
+        So it does if RocksDB has too little memory, of which Flink warns when a job starts: nothing that is
+        measured then would be fair.
+        """
         self._check_processes()
         self.rest.check(job)
+        told = (self._folder / "log" / "task_manager.err").read_text(encoding="utf-8", errors="replace")
+        if HANDICAPPED in told:
+            raise FlinkError(f"RocksDB has too little memory: {told[told.index(HANDICAPPED) :][:500]}")
 
     def stop(self) -> None:
         """Ends both processes."""

@@ -57,6 +57,12 @@ STEADY_WITHIN = 0.25
 class OnFlink:
     """Flink, with an empty folder of its own for each lap.
 
+    Args:
+        home: where it is installed.
+        memory: of its TaskManager.
+        say: takes a line about what is going on.
+        tuning: what is set for a maximum rate; for the most records over so many keys unless given.
+
     Attributes:
         cores: how many processors its processes used while the most records a second were measured, each
             time.
@@ -64,15 +70,15 @@ class OnFlink:
 
     name = "flink"
 
-    def __init__(self, home: Path, memory: str, say: Say) -> None:
-        self._home, self._memory, self._say = home, memory, say
+    def __init__(self, home: Path, memory: str, say: Say, tuning: Tuning | None = None) -> None:
+        self._home, self._memory, self._say, self._tuning = home, memory, say, tuning
         self.cores: list[dict[str, float]] = []
 
     def maximum_rate(self, folder: str, case: Case, course: Course) -> float:
         """Records a second that the aggregation takes while there is a backlog."""
-        tuning, source = race(case.keys), new_folder(folder)
+        tuning, source = self._tuning or race(case.keys), new_folder(folder)
         write(source, 0, case.keys)
-        job = counting(source, case.turns, case.payload, tuning.look, shown=False)
+        job = counting(source, case.turns, case.payload, tuning.look, shown=tuning is LAP)
         with self._running(folder, tuning, job) as running:
             self._say(f"{self.name}: filling {case.keys:,} keys")
             running.wait(lambda: running.records_in(FIRST_PHASE) >= case.keys, "was not filled")

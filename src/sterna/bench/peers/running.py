@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from sterna.bench import harness, machine, offline
 from sterna.bench.peers import flink, medians, packed, queries
+from sterna.bench.peers.flink_count import LAP, Tuning
 from sterna.bench.peers.lap import AFTER, BEFORE, Case, Course, Lap
 from sterna.bench.peers.on_flink import OnFlink
 from sterna.bench.peers.on_spark import OnSpark
@@ -182,15 +183,15 @@ class _Bench:
 
     def all(self, parts: Sequence[str], names: Sequence[str]) -> dict[str, Any]:
         found: dict[str, Any] = {}
-        flinks = self._flink() if {"throughput", "rescale"} & set(parts) else []
+        home = self._flink_home() if {"throughput", "rescale"} & set(parts) else None
         sizes, rounds = self._sizes, self.rounds
         ways: dict[str, Callable[[], Any]] = {
             "router": lambda: packed.measure(self._spark, self._root, sizes.router, rounds, self._say),
             "queries": lambda: queries.compare(
                 self._spark, self._root, names, sizes.queries, rounds, self._say, self._fail
             ),
-            "throughput": lambda: self._throughput(self._peers(flinks, DEFAULT_BINS)),
-            "rescale": lambda: self._rescale(self._peers(flinks, sizes.bins)),
+            "throughput": lambda: self._throughput(self._peers(home, DEFAULT_BINS)),
+            "rescale": lambda: self._rescale(self._peers(home, sizes.bins, LAP)),
         }
         for part in PARTS:
             if part in parts:
@@ -205,21 +206,23 @@ class _Bench:
         self.failures.append(f"{what}: {error!r}")
         self._say(f"{what} failed: {error}")
 
-    def _flink(self) -> list[Peer]:
-        """Flink, if it is wanted and can be installed."""
+    def _flink_home(self) -> Path | None:
+        """Where Flink is, if it is wanted and can be installed."""
         if "flink" not in self._systems:
-            return []
+            return None
         try:
-            home = flink.installed(self._home, self._say)
+            return flink.installed(self._home, self._say)
         except flink.FlinkError as error:
             self._fail("flink", error)
-            return []
-        return [OnFlink(home, self._sizes.memory, self._say)]
+            return None
 
-    def _peers(self, flinks: list[Peer], bins: int) -> list[Peer]:
-        """Who takes part; Sterna has so many bins."""
+    def _peers(self, flink_home: Path | None, bins: int, tuning: Tuning | None = None) -> list[Peer]:
+        """Who takes part; Sterna has so many bins, and Flink's maximum rate is that with a tuning."""
         names = [name for name in SYSTEMS if name in self._systems and name != "flink"]
-        return [*(OnSpark(name, self._spark, str(self._root), bins, self._say) for name in names), *flinks]
+        peers: list[Peer] = [OnSpark(name, self._spark, str(self._root), bins, self._say) for name in names]
+        if flink_home is not None:
+            peers.append(OnFlink(flink_home, self._sizes.memory, self._say, tuning))
+        return peers
 
     def _turns(
         self, peers: list[Peer], what: str, turn: Callable[[Peer, str], None], times: int | None = None

@@ -117,7 +117,7 @@ def configuration(memory: str, bins: int, throughput_bins: int) -> dict[str, Any
                 for key, value in flink.settings(Path("/"), 0, BEFORE, AFTER, memory, LAP.checkpoint).items()
                 if not key.endswith(("port", "address", "host", "dir", "dirs"))
             },
-            "for a rescale": {**LAP.options, "source.monitor-interval": LAP.look},
+            "for a rescale": {**LAP.options, **LAP.more, "source.monitor-interval": LAP.look},
             "for the most records": {
                 **RACE.options,
                 "source.monitor-interval": RACE.look,
