@@ -5,6 +5,7 @@ How much each reads, how fast it went, what its state came to.
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from unittest.mock import MagicMock
 
@@ -18,6 +19,7 @@ from hypothesis import strategies as st
 import sterna
 from sterna.bench.acknowledge import Missing
 from sterna.bench.peers import telling
+from sterna.bench.peers.again import earlier, joined
 from sterna.bench.peers.loads import CLOSING, FULL, LOADS, QUICK, WHOLE, Load, Size
 from sterna.bench.peers.pace import Run, paced, spark_state, with_events
 from sterna.bench.peers.queries import MANY_KEYS, told
@@ -257,3 +259,52 @@ def test_spark_answers_the_same_in_every_format_of_a_join(spark, tmp_path, name)
     assert name in JOINING
     assert len(answers[formats[0]]) > 0
     assert all(rows == answers[formats[0]] for rows in answers.values())
+
+
+def _line(query, ratio):
+    return {
+        "query": query,
+        "ratio": ratio,
+        "at_least_5_times": ratio >= 5,
+        "sterna_rows_per_second": round(10 * ratio),
+        "spark_rows_per_second": 10,
+    }
+
+
+def test_queries_that_are_measured_again_take_the_place_of_earlier_ones(tmp_path):
+    file = tmp_path / "queries.json"
+    file.write_text(
+        json.dumps(
+            {
+                "queries": [_line("q3", 0.5), _line("nbq8", 4.0)],
+                "machine": {"day": "2026-11-17", "commit": "abc", "cores": 2},
+                "failures": ["queries, q8: it broke", "queries, q6: it broke"],
+            }
+        ),
+        encoding="utf-8",
+    )
+    now = {"queries": [_line("q8", 9.0), _line("q3", 6.0)], "machine": {"commit": "def"}, "failures": []}
+    found = joined(now, earlier(file))
+    assert [(line["query"], line["ratio"]) for line in found["queries"]] == [
+        ("q3", 6.0),
+        ("q8", 9.0),
+        ("nbq8", 4.0),
+    ]
+    assert [line.get("machine") for line in found["queries"]] == [
+        None,
+        None,
+        {"day": "2026-11-17", "commit": "abc"},
+    ]
+    assert found["failures"] == ["queries, q6: it broke"]
+    assert found["goals"]["q3_at_least_5"]
+    assert not found["goals"]["nbq8_at_least_5"]
+    assert found["peer_better"] == []
+    assert found["machine"] == {"commit": "def"}
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"queries": []}', '{"queries": [], "machine": {}}'])
+def test_what_is_no_output_of_queries_is_refused(text, tmp_path):
+    file = tmp_path / "other.json"
+    file.write_text(text, encoding="utf-8")
+    with pytest.raises(InvalidInput, match=r"other.json"):
+        earlier(file)

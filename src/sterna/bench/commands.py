@@ -219,6 +219,14 @@ def peers(
             file_okay=False, help="Where Flink is, or is installed.", show_default="a temporary folder"
         ),
     ] = None,
+    keep: Annotated[
+        Path | None,
+        typer.Option(
+            dir_okay=False,
+            help="An earlier output of --part queries: what it has of queries that are not measured now.",
+            show_default="nothing",
+        ),
+    ] = None,
     master: Master = "local[2]",
     folder: Folder = None,
 ) -> None:
@@ -230,10 +238,13 @@ def peers(
     itself, and makes it exit with 1.
     """
     with failures():
-        from sterna.bench.peers import running
+        from sterna.bench.peers import again, running
 
         check_known(part or (), running.PARTS, "--part")
         check_known(system or (), running.SYSTEMS, "--system")
+        if keep is not None and part != ["queries"]:
+            raise typer.BadParameter("only --part queries can be measured bit by bit", param_hint="--keep")
+        before = None if keep is None else again.earlier(keep)
         result = running.run(
             say(),
             parts=part or running.PARTS,
@@ -245,6 +256,7 @@ def peers(
             folder=str(folder) if folder else None,
             flink_home=flink,
         )
+        result = result if before is None else again.joined(result, before)
         told(result, running.show, as_json=as_json)
 
 
