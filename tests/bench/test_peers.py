@@ -26,6 +26,7 @@ from sterna.bench.peers.flink_count import (
     Watcher,
     counting,
     first_lines,
+    in_turn,
     latencies,
     race,
     reading,
@@ -184,6 +185,17 @@ def test_a_flink_whose_memory_is_too_small_is_not_measured(tmp_path):
     told.write_text("WARN RocksDBStateBackend performance will be poor because of …", encoding="utf-8")
     with pytest.raises(FlinkError, match=r"too little memory: .*performance will be poor because"):
         cluster.check("a job")
+
+
+@given(st.lists(st.floats(0, 100), min_size=1, max_size=40), st.randoms(use_true_random=False))
+def test_no_order_has_a_shorter_longest_wait_than_the_one_that_lines_are_counted_in(moments, random):
+    records = [SAMPLE * number for number in range(len(moments))]
+    random.shuffle(records)
+    seen = [Seen(at, 0, 1, record) for at, record in zip(moments, records, strict=True)]
+    found = in_turn(seen)
+    assert sorted(one.newest for one in found) == sorted(records)
+    assert sorted(one.at for one in found) == sorted(moments)
+    assert max(one.at - one.newest for one in found) <= max(one.at - one.newest for one in seen)
 
 
 def test_mini_batches_are_large_where_they_combine():

@@ -35,6 +35,7 @@ from sterna.bench.peers.flink_count import (
     Watcher,
     counting,
     first_lines,
+    in_turn,
     latencies,
     race,
     reading,
@@ -127,7 +128,7 @@ class OnFlink:
                 last = feeder.stop()
             write(source, last, last + case.keys, PROBE)
             running.until(lambda: not watcher.wrong(last, probed=True), LAST_SECONDS)
-            seen = first_lines(watcher.seen, case.keys, last)
+            seen = in_turn(first_lines(watcher.seen, case.keys, last))
             start, end = moments.quiet
             return Lap(
                 self.name,
@@ -237,7 +238,8 @@ def _rescaled(running: Running, view: _View, course: Course) -> _Moments:
     """
     # Without one it would begin anew with nothing, and read all of its input again.
     running.wait(lambda: running.checkpoints().completed > 0, "completed no checkpoint")
-    running.wait(lambda: view.steady(course.window), "was not steady")
+    # Twice as long as the others: it goes on compacting what it was filled with, in bursts.
+    running.wait(lambda: view.steady(2 * course.window), "was not steady")
     start = time.time()
     time.sleep(course.quiet)
     end = time.time()
