@@ -88,8 +88,12 @@ class Tuning:
 
 RACE = Tuning(BEFORE, "30 s", "1 s", "1 s", 50_000)
 """For the most records a second: as Sterna, whose epochs are of about a second there."""
-COMBINING = replace(RACE, batch=500_000)
-"""The same over keys so few that a mini-batch has each of them several times."""
+COMBINING = replace(RACE, batch=10_000_000)
+"""The same over keys so few that a mini-batch has each of them several times.
+
+It is then as large as a second makes it: what is kept of it is a row for each key.
+"""
+FEW_KEYS = 250_000
 LAP = Tuning(
     AFTER,
     "10 s",
@@ -99,20 +103,21 @@ LAP = Tuning(
     more={"taskmanager.network.memory.buffer-debloat.enabled": "true"},
     job={
         "execution.checkpointing.min-pause": "5 s",
-        "state.backend.rocksdb.use-ingest-db-restore-mode": "true",
-        "state.backend.rocksdb.incremental-restore-async-compact-after-rescale": "true",
+        "state.backend.rocksdb.rescaling.use-delete-files-in-range": "true",
     },
 )
 """For latency, and a rescale, which begins anew from the last checkpoint.
 
 Buffers hold what is taken in a second, so that no checkpoint waits behind more; some time always passes
-without one; and a state that is parted is put together from whole files, not row by row.
+without one; and of a state that is parted, files that hold only what went elsewhere are dropped at once.
+Compacting after a rescale (``incremental-restore-async-compact-after-rescale``) made no difference; putting
+states together from whole files (``use-ingest-db-restore-mode``) is for a rescale that joins some.
 """
 
 
 def race(keys: int) -> Tuning:
     """What is set for the most records a second over so many keys."""
-    return COMBINING if 2 * keys <= COMBINING.batch else RACE
+    return COMBINING if keys <= FEW_KEYS else RACE
 
 
 def counting(source: Path, keys: Turns, payload: int, look: str, *, shown: bool) -> list[str]:

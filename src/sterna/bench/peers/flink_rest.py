@@ -76,14 +76,15 @@ class Rest:
         return None
 
     def rescale(self, job: str, parallelism: int) -> None:
-        """Asks for another parallelism of all of a job's vertices.
+        """Asks for another parallelism of all of a job's vertices, and for a checkpoint.
 
-        The job restarts in place when it gets it.
+        The job restarts in place after the next checkpoint: so nobody waits for the one that would come.
         """
         wanted = self.get(f"/jobs/{job}/resource-requirements")
         for vertex in wanted.values():
             vertex["parallelism"] = {"lowerBound": parallelism, "upperBound": parallelism}
         self._call(f"/jobs/{job}/resource-requirements", "PUT", wanted)
+        self._call(f"/jobs/{job}/checkpoints", "POST", {"checkpointType": "CONFIGURED"})
 
     def parallelism(self, job: str) -> int:
         """The least parallelism of a job's vertices now, 0 while it does not run."""

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
 EVERY_SECONDS = 0.05
 LOOK_SECONDS, LONGEST_SECONDS, LAST_SECONDS = 0.1, 900.0, 120.0
-COUNT_SECONDS, CHECK_SECONDS = 1.0, 1.0
+COUNT_SECONDS, CHECK_SECONDS, ASK_SECONDS = 1.0, 1.0, 0.5
 """Seldom: with four samples a second the JobManager took a tenth of two cores for them."""
 STEADY_WITHIN = 0.25
 
@@ -126,6 +126,8 @@ class OnFlink:
             ):
                 moments = _rescaled(running, _View(watcher, schedule), course)
                 last = feeder.stop()
+            # Flink would take the probes before what it has not come to yet.
+            running.until(lambda: SAMPLE * watcher.records >= last, LAST_SECONDS)
             write(source, last, last + case.keys, PROBE)
             running.until(lambda: not watcher.wrong(last, probed=True), LAST_SECONDS)
             seen = in_turn(first_lines(watcher.seen, case.keys, last))
@@ -166,13 +168,13 @@ class Running:
         """See ``Rest.checkpoints``."""
         return self.cluster.rest.checkpoints(self.job)
 
-    def wait(self, done: Callable[[], bool], failure: str) -> None:
+    def wait(self, done: Callable[[], bool], failure: str, every: float = LOOK_SECONDS) -> None:
         """Until something is so; ``FlinkError`` if that takes too long."""
-        if not self.until(done, LONGEST_SECONDS):
+        if not self.until(done, LONGEST_SECONDS, every):
             said = self.cluster.rest.why(self.job)
             raise FlinkError(f"Flink {failure} in {LONGEST_SECONDS:.0f} s: {said}")
 
-    def until(self, done: Callable[[], bool], limit: float) -> bool:
+    def until(self, done: Callable[[], bool], limit: float, every: float = LOOK_SECONDS) -> bool:
         """Whether something became so within so many seconds.
 
         Raises ``FlinkError`` if the job or a process of Flink has ended.
@@ -185,7 +187,7 @@ class Running:
             if now > checked + CHECK_SECONDS:
                 self.cluster.check(self.job)
                 checked = now
-            time.sleep(LOOK_SECONDS)
+            time.sleep(every)
         return True
 
     def rate(self, operator: str, seconds: float) -> float:
@@ -247,7 +249,7 @@ def _rescaled(running: Running, view: _View, course: Course) -> _Moments:
     time.sleep(course.lead)
     asked, rest = time.time(), running.cluster.rest
     rest.rescale(running.job, AFTER)
-    running.wait(lambda: rest.parallelism(running.job) == AFTER, "did not rescale")
+    running.wait(lambda: rest.parallelism(running.job) == AFTER, "did not rescale", ASK_SECONDS)
     completed = time.time()
     running.until(lambda: view.usual(usual, completed), course.limit)
     over = time.time()
@@ -275,9 +277,15 @@ class _View:
         return older > 0 and abs(newer - older) <= STEADY_WITHIN * older
 
     def usual(self, longest: float, since: float) -> bool:
-        """Whether the lines of the last three seconds waited no longer than that."""
+        """Whether the lines of the last three seconds waited no longer than that, and no record does."""
         now = time.time()
-        return now > since + 3.0 and 0 < self.longest(now - 3.0, now) <= longest
+        return (
+            now > since + 3.0 and 0 < self.longest(now - 3.0, now) <= longest and self._behind(now) <= longest
+        )
+
+    def _behind(self, now: float) -> float:
+        """How long ago the record was due that has its turn now: the oldest ones may come last."""
+        return now - self._schedule.due(SAMPLE * self._watcher.records)
 
     def _waited(self, one: Seen) -> float:
         return one.at - self._schedule.due(one.newest)

@@ -72,7 +72,9 @@ class Sizes:
             many as a query has unless told otherwise.
         share: how much of what the slowest keeps up with they are given while they rescale.
         rounds: how often the systems take turns.
-        memory: of Spark's heap and of Flink's TaskManager.
+        memory: of Spark's heap.
+        flink_memory: of Flink's TaskManager, all of it: Spark's Python workers and RocksDB come on top of its
+            heap.
         claims: whether the figures say anything about the goals.
     """
 
@@ -86,6 +88,7 @@ class Sizes:
     share: float
     rounds: int
     memory: str
+    flink_memory: str
     claims: bool
 
 
@@ -100,6 +103,7 @@ FULL = Sizes(
     share=0.5,
     rounds=3,
     memory="4g",
+    flink_memory="8g",
     claims=True,
 )
 QUICK = Sizes(
@@ -113,6 +117,7 @@ QUICK = Sizes(
     share=0.1,
     rounds=1,
     memory="2g",
+    flink_memory="2g",
     claims=False,
 )
 
@@ -158,7 +163,7 @@ def run(
             "failures": bench.failures,
             "goals": goals(found) if sizes.claims else {},
             "peer_better": peer_better(found),
-            "configuration": configuration(sizes.memory, sizes.bins, DEFAULT_BINS),
+            "configuration": configuration(sizes.flink_memory, sizes.bins, DEFAULT_BINS),
             "machine": about,
         }
 
@@ -221,7 +226,7 @@ class _Bench:
         names = [name for name in SYSTEMS if name in self._systems and name != "flink"]
         peers: list[Peer] = [OnSpark(name, self._spark, str(self._root), bins, self._say) for name in names]
         if flink_home is not None:
-            peers.append(OnFlink(flink_home, self._sizes.memory, self._say, tuning))
+            peers.append(OnFlink(flink_home, self._sizes.flink_memory, self._say, tuning))
         return peers
 
     def _turns(
