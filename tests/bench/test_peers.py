@@ -33,7 +33,7 @@ from sterna.bench.peers.flink_count import (
     record_of,
 )
 from sterna.bench.peers.lap import back
-from sterna.bench.peers.on_flink import slope
+from sterna.bench.peers.on_flink import _View, slope
 from sterna.bench.peers.on_spark import counts, wrong
 from sterna.bench.source import Turns
 from sterna.bench.subjects import SparkSubject, SternaSubject
@@ -196,6 +196,17 @@ def test_no_order_has_a_shorter_longest_wait_than_the_one_that_lines_are_counted
     assert sorted(one.newest for one in found) == sorted(records)
     assert sorted(one.at for one in found) == sorted(moments)
     assert max(one.at - one.newest for one in found) <= max(one.at - one.newest for one in seen)
+
+
+def test_a_lap_is_not_over_while_the_oldest_records_still_wait():
+    """The newest come first where there is a backlog: what appeared lately says nothing of the others."""
+    now = time.time()
+    schedule = Schedule(now - 100.0, rate=SAMPLE, first=0)  # a sampled record a second
+    lately = [Seen(now - 1.0, 0, 1, SAMPLE * 99), Seen(now - 0.5, 0, 1, SAMPLE * 99)]
+    caught_up = _View(SimpleNamespace(seen=lately, records=100), schedule)
+    behind = _View(SimpleNamespace(seen=lately, records=60), schedule)
+    assert caught_up.usual(2.0, since=now - 10.0)
+    assert not behind.usual(2.0, since=now - 10.0)
 
 
 def test_mini_batches_are_large_where_they_combine():
