@@ -242,8 +242,10 @@ def peers(
 
         check_known(part or (), running.PARTS, "--part")
         check_known(system or (), running.SYSTEMS, "--system")
-        if keep is not None and part != ["queries"]:
-            raise typer.BadParameter("only --part queries can be measured bit by bit", param_hint="--keep")
+        if keep is not None and (quick or part != ["queries"]):
+            raise typer.BadParameter(
+                "only --part queries can be measured bit by bit, and not with --quick", param_hint="--keep"
+            )
         before = None if keep is None else again.earlier(keep)
         result = running.run(
             say(),
