@@ -87,6 +87,14 @@ def test_a_search_that_ends_too_early_says_so():
     assert [one.full for one in found.tries] == [False, True]
 
 
+def test_short_tries_come_near_before_the_long_ones():
+    quick, slow = Known(0.02, 1e-7, 1.0, 0.0), Known(0.1, 4e-6, 1.0, 0.0)
+    for system in (quick, slow):
+        assert search_with(system.attempt, SEARCH, windows=True).converged
+    assert [full for _, _, full in quick.seen] == [False, False, False, True]
+    assert [full for _, _, full in slow.seen] == [False, True]
+
+
 def test_only_tries_that_could_differ_are_short():
     system = Known(0.1, 2e-5, 1.0, 0.0)
     search_with(system.attempt, SEARCH, windows=False)

@@ -4,8 +4,9 @@ Method. Epochs of a fixed number of events run back to back. A record that comes
 the end of the epoch that is under way, and then for its own: so what two epochs in a row took, at the most,
 is how long records would have waited, at the most. The size of epochs is corrected from one try to the next
 until that is the given time. Every try begins with no state, at the event rate that the last one reached. The
-first one is short, to come near; those that count run until as much event time has passed as the query's
-windows hold, and are measured then. Open loops leave a tenth for what varies, and are checked (``rounds``).
+first ones are short, until one comes near; those that count run until as much event time has passed as the
+query's windows hold, and are measured then. Open loops leave a tenth for what varies, and are checked
+(``rounds``).
 """
 
 from __future__ import annotations
@@ -39,6 +40,8 @@ FLOOR_SECONDS = 0.15
 
 It is there so that twice the events are not taken for twice the time.
 """
+NEAR = 0.5
+"""The same for a short try to be the last short one."""
 MOST_CHANGE = 4.0
 PATIENCE = 2.0
 """How many times as long as the windows a try may take until they are full.
@@ -64,8 +67,8 @@ class Search:
 
     latency: float = 2.0
     first: float = 200_000.0
-    short: int = 1
-    tries: int = 2
+    short: int = 3
+    tries: int = 3
     warm: float = 6.0
     seconds: float = 12.0
     least: int = 0
@@ -142,15 +145,20 @@ def search_with(attempt: Attempt, search: Search, *, windows: bool) -> Found:
     """
     size, rate = max(1_000, int(search.first * search.latency / 2)), search.first
     tries: list[Try] = []
-    for number in range(search.short + search.tries):
-        found = attempt(rate, size, number >= search.short or not windows)
+    short, left = (search.short, search.tries) if windows else (0, search.short + search.tries)
+    while left:
+        found = attempt(rate, size, not short)
+        short, left = max(0, short - 1), left if short else left - 1
         if found is None:
             size, rate = max(1_000, int(size / MOST_CHANGE)), rate / MOST_CHANGE
             continue
         tries.append(found)
         size, rate = found.at(search.latency)
-        if found.full and abs(found.longest - search.latency) <= CLOSE * search.latency:
+        off = abs(found.longest - search.latency)
+        if found.full and off <= CLOSE * search.latency:
             return Found(rate * SHARE, True, tuple(tries))
+        if off <= NEAR * search.latency:
+            short = 0
     if not tries:
         raise SternaError(
             f"no try of {search.short + search.tries} had three epochs in {search.seconds:.0f} s, the last "

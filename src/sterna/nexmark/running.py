@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 USUAL = Course(quiet=60.0, longest=600.0, settle=30.0, rest=5.0)
 QUICK = Course(quiet=3.0, lead=0.5, longest=60.0, settle=10.0, rest=1.0, window=2.0)
 SEARCH, SETTING = Search(), Setting()
-QUICK_SEARCH = Search(first=20_000.0, tries=1, warm=1.0, seconds=2.0)
+QUICK_SEARCH = Search(first=20_000.0, short=1, tries=1, warm=1.0, seconds=2.0)
 MOST_REDUCTIONS = 3
 LEAST_STEP, MOST_STEP = 0.6, 0.92
 """What a rate becomes that was too high: as much less as records waited too long, within these shares."""
