@@ -63,7 +63,9 @@ def test_without_a_rate_one_is_searched_also_if_it_is_to_be_quick(spark, monkeyp
     monkeypatch.setattr(
         running, "QUICK", Course(quiet=0.8, lead=0.2, longest=30.0, settle=2.0, rest=0.1, window=0.2)
     )
-    monkeypatch.setattr(running, "QUICK_SEARCH", Search(first=5_000.0, short=1, tries=1, warm=0.3, seconds=1.5))
+    monkeypatch.setattr(
+        running, "QUICK_SEARCH", Search(first=5_000.0, short=1, tries=1, warm=0.3, seconds=1.5)
+    )
     arguments = ["q2", "--strategy", "batched:3", "--bins", "16", "--warm-up", "0.2", "--quick", "--json"]
     result = CliRunner().invoke(app, ["nexmark", "run", *arguments, "--dir", str(tmp_path)])
     assert result.exit_code == 0, (result.output, result.exception)
