@@ -267,6 +267,7 @@ def every():
         "migrate-memory": memory(),
         "migrate-afterwards": afterwards(),
         **{f"nexmark-q{n}": nexmark(f"q{n}", moved=0 if n < 3 else 50_000_000) for n in range(1, 9)},
+        "quiet": steady.quiet(),
         "bins": steady.bins(),
         "throughput": steady.throughput(),
         "state": steady.state(),

@@ -15,6 +15,36 @@ MACHINE = {
 }
 
 
+def quiet(percentiles=(300.0, 310.0, 305.0), native=500.0):
+    """Latencies with 2^4, 2^12 and 2^20 bins, and of a native operator: their 99th percentiles."""
+    names = [{"system": "sterna", "bins": 2**power, "power": power} for power in (4, 12, 20)]
+    results = [
+        {
+            **name,
+            "records": 1_000_000,
+            "p50_ms": 0.6 * p99,
+            "p90_ms": 0.9 * p99,
+            "p99_ms": p99,
+            "p9999_ms": 1.5 * p99,
+            "max_ms": 1.6 * p99,
+            "rounds": [p99 - 5.0, p99, p99 + 5.0],
+            "beyond": [[0.3 * p99, 1.0], [0.6 * p99, 0.5], [p99, 0.01], [1.5 * p99, 1e-4], [1.6 * p99, 0.0]],
+        }
+        for name, p99 in zip([*names, {"system": "spark"}], [*percentiles, native], strict=True)
+    ]
+    return {
+        "benchmark": "quiet",
+        "keys": 10_000_000,
+        "workers": 2,
+        "rounds": 3,
+        "rate": 50_000,
+        "seconds": 15.0,
+        "maximum": {"sterna": 1_000_000, "spark": 100_000},
+        "results": results,
+        "machine": MACHINE,
+    }
+
+
 def bins(ratios=(1.02, 1.0, 0.99)):
     results = [
         {

@@ -99,11 +99,11 @@ def test_writing_writes_what_changed_and_removes_pictures_of_an_earlier_page(pag
     assert stale(whole, file) == write(whole, file) == []
     mine = tmp_path / "pictures" / "mine.svg"
     mine.write_text("<svg/>")
-    smaller = made(samples.written(tmp_path / "fewer", {"bins": steady.bins()}))
+    smaller = made(samples.written(tmp_path / "fewer", {"quiet": steady.quiet()}))
     assert tmp_path / "pictures" / "figure-16.svg" in stale(smaller, file)
     write(smaller, file)
     left = {path.name for path in (tmp_path / "pictures").iterdir()}
-    assert left == {"mine.svg", "figures-13-15.svg"}
+    assert left == {"mine.svg", "figures-13-15.svg", "figures-13-15-distributions.svg"}
 
 
 def test_the_command_writes_and_checks(tmp_path):

@@ -58,15 +58,18 @@ def test_every_picture_needs_nothing_else(pictures):
 def test_every_picture_names_its_axes(pictures):
     for name, text in pictures.items():
         words = {element.text for element in check(text).iter(f"{SVG}text")}
-        assert any(said in words for said in ("latency", "longest latency (logarithmic)", "memory")) or (
-            name == "figures-13-15.svg" and "multiple of that with 2¹² bins (logarithmic)" in words
-        )
+        own = {
+            "figures-13-15.svg": "multiple of that with 2¹² bins (logarithmic)",
+            "figures-13-15-distributions.svg": "share of records (logarithmic)",
+        }
+        assert words & {"latency", "longest latency (logarithmic)", "memory", own.get(name)}
         assert words & {
             "time",
             "time in the first round",
             "duration of the migration (logarithmic)",
             "records a second (logarithmic)",
             "bins (logarithmic)",
+            "waited longer than (logarithmic)",
         }
 
 

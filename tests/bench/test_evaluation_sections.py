@@ -229,6 +229,23 @@ def test_the_overhead_of_bins_is_judged_by_their_rate(section, ratios, said):
     assert said in section(overhead.section, bins=steady.bins(ratios)).text
 
 
+@pytest.mark.parametrize(
+    ("percentiles", "native", "said"),
+    [
+        ((300.0, 310.0, 305.0), 500.0, "Unlike in the paper, many bins cost nothing"),
+        ((300.0, 310.0, 620.0), 500.0, "the 99th percentile is longer with 2²⁰ (2.00×)"),
+        ((300.0, 310.0, 305.0), 155.0, "**Spark's own count has the lower latency**"),
+        ((300.0, 310.0, 305.0), 155.0, "is 2.00× that of the native operator (Figure 13: 2.46×)"),
+    ],
+)
+def test_latency_by_bins_is_judged_by_its_99th_percentile(section, percentiles, native, said):
+    found = section(overhead.section, quiet=steady.quiet(percentiles, native))
+    assert said in found.text
+    assert "| 2²⁰ |" in found.text
+    assert "| native |" in found.text
+    assert set(found.pictures) == {"figures-13-15.svg", "figures-13-15-distributions.svg"}
+
+
 def test_a_native_operator_that_is_faster_is_said_to_be(section):
     text = section(overhead.section, throughput=steady.throughput()).text
     assert "**Spark with quick logs is faster** with 1,000 rows an epoch over 10,000,000 keys (1.14×)" in text

@@ -5,7 +5,7 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from sterna.bench import bins, migrate, offline, state, throughput
+from sterna.bench import bins, migrate, offline, quiet, state, throughput
 from sterna.bench.source import Keys
 from sterna.cli import app
 
@@ -13,7 +13,7 @@ from sterna.cli import app
 @pytest.fixture
 def bench(spark, monkeypatch, tmp_path):
     """Run a benchmark at its smallest size through the command line; gives its JSON."""
-    for module in (throughput, state, bins, migrate):
+    for module in (throughput, state, bins, quiet, migrate):
         monkeypatch.setattr(module, "QUICK", module.SMOKE)
 
     def run(*arguments):
@@ -47,6 +47,18 @@ def test_state_reports_each_size_against_the_smallest(bench):
         assert line["control_epoch_ms_p50"] > 0
         assert line["checkpoint_mb"] > 0
     assert result["epoch_ratio"] == result["results"][-1]["epoch_ratio"]
+
+
+def test_latency_while_nothing_moves_is_told_by_bins_and_for_spark(bench):
+    result = bench("quiet")
+    assert [line.get("bins") for line in result["results"]] == [2**3, 2**12, None]
+    assert result["rate"] == pytest.approx(min(result["maximum"].values()) / 2, abs=1)
+    for line in result["results"]:
+        assert line["records"] == pytest.approx(result["rate"] * result["seconds"], rel=0.2)
+        percentiles = [line[name] for name in ("p50_ms", "p90_ms", "p99_ms", "p9999_ms", "max_ms")]
+        assert 0 < percentiles[0] <= percentiles[-1]
+        assert percentiles == sorted(percentiles)
+        assert (line["beyond"][0][1], line["beyond"][-1]) == (1.0, [pytest.approx(line["max_ms"], 0.01), 0.0])
 
 
 def test_bins_are_compared_with_the_reference(bench):

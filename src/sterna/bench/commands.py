@@ -138,6 +138,37 @@ def bins(
 
 
 @app.command()
+def quiet(
+    *,
+    as_json: Json = False,
+    quick: Quick = False,
+    rounds: Rounds = None,
+    workers: Workers = None,
+    master: Master = "local[2]",
+    memory: Memory = "4g",
+    folder: Folder = None,
+) -> None:
+    """How long records wait while nothing moves, with 2^4 to 2^20 bins, and in Spark's own count beside it.
+
+    Records come in an open loop at half of what the slower of the two keeps up with. The full run takes about
+    twenty minutes, and gigabytes of disk while it runs.
+    """
+    with failures():
+        from sterna.bench import quiet as benchmark
+
+        result = benchmark.run(
+            say(),
+            sweep=benchmark.QUICK if quick else benchmark.FULL,
+            rounds=rounds or (1 if quick else 3),
+            workers=workers,
+            master=master,
+            memory=memory,
+            folder=str(folder) if folder else None,
+        )
+        told(result, benchmark.show, as_json=as_json)
+
+
+@app.command()
 def migrate(
     *,
     as_json: Json = False,

@@ -9,6 +9,7 @@ QUERIES = tuple(f"q{number}" for number in range(1, 9))
 COMMANDS = {
     **{f"migrate-{name}": f"sterna bench migrate --experiment {name}" for name in MIGRATIONS},
     **{f"nexmark-{name}": f"sterna nexmark run {name}" for name in QUERIES},
+    "quiet": "sterna bench quiet",
     "bins": "sterna bench bins",
     "throughput": "sterna bench throughput --quick-logs",
     "state": "sterna bench state",

@@ -1,18 +1,18 @@
 """Figures 13 to 15: what state that can move costs while it does not.
 
-This is shown by the number of bins, against operators whose state can't move, and by the number of keys.
+This is shown as the latency of records (``waiting``), and as rows a second: by the number of bins, against
+operators whose state can't move, and by the number of keys.
 """
 
 from __future__ import annotations
 
 from sterna.bench.evaluation import files
 from sterna.bench.evaluation.entries import Entry, Figures
-from sterna.bench.evaluation.markdown import Section, figures_link, not_yet, shown, table
+from sterna.bench.evaluation.markdown import Section, figures_link, not_yet, table
 from sterna.bench.evaluation.paper import OVERHEADS
-from sterna.bench.evaluation.pictures import Picture
-from sterna.bench.evaluation.plots import Mark, Scale, Series, plot
+from sterna.bench.evaluation.waiting import waiting
 from sterna.bench.evaluation.words import ALIKE, changed, factor, listed, power
-from sterna.readable import DASH, count, milliseconds, size
+from sterna.readable import count, milliseconds, size
 
 TITLE = "Figures 13–15: overhead while nothing moves"
 PAPER = "up to 2¹² bins about what native operators take, or a small factor more; from 2¹⁶ bins on much more"
@@ -32,56 +32,49 @@ def section(figures: Figures) -> Section:
             "The paper shows the distribution of the latency of records, with 2⁴ to 2²⁰ bins and for a "
             "native operator, at four million records a second: counting with hash maps over 256 million "
             "keys (Figure 13), with arrays over as many (Figure 14) and over 8192 million (Figure 15). Here "
-            "epochs follow each other without a pause, and what is measured is how long they take and how "
-            "many rows a second they carry: the distribution of the latency of records would be that of "
-            "epochs."
+            "that comes first; then what bins and keys cost where epochs follow each other without a pause."
         ),
     ]
-    pictures: dict[str, str] = {}
-    said = []
+    found, drawn, short = waiting(figures)
+    blocks += found
+    said = [short]
     for part in (_bins, _native, _keys):
-        found, picture, short = part(figures)
+        found, short = part(figures)
         blocks += found
         said.append(short)
-        if picture is not None:
-            pictures[picture.file] = picture.svg
     measured = [one for one in said if one]
+    pictures = {picture.file: picture.svg for picture in drawn}
     return Section(TITLE, PAPER, "; ".join(measured) if measured else "not measured yet", blocks, pictures)
 
 
-Part = tuple[list[str], Picture | None, str]
+Part = tuple[list[str], str]
 
 
 def _bins(figures: Figures) -> Part:
     """Epochs by the number of bins."""
-    heading = "### The number of bins"
+    heading = "### Rows a second, by the number of bins"
     entry = figures.get("bins")
     if entry is None or not entry.each("results"):
-        return [heading, not_yet(files.command("bins"))], None, ""
+        return [heading, not_yet(files.command("bins"))], ""
     lines = entry.each("results")
-    base = next((line for line in lines if line.number("power") == REFERENCE), None)
-    if base is None:
+    if all(line.number("power") != REFERENCE for line in lines):
         raise entry.at("results").wrong(f"a list with a line for 2^{REFERENCE} bins")
-    picture = _bins_picture(lines, base)
     heads = [
         "bins",
         "rows/s",
         "to 2¹²",
         "median epoch",
         "longest epoch",
-        *(f"Figure {one.figure}, 99 %" for one in OVERHEADS),
     ]
     rows = [_bins_row(line) for line in lines]
     most = max(abs(line.positive("ratio") - 1) for line in lines)
     setup = (
         f"{count(lines[0].positive('keys'))} keys, {count(entry.number('rows_per_epoch'))} rows an epoch, "
-        f"{count(entry.number('rounds'))} rounds in turns ({figures_link(entry.file)}); the columns on the "
-        "right are the paper's."
+        f"{count(entry.number('rounds'))} rounds in turns ({figures_link(entry.file)})."
     )
-    blocks = [heading, shown(picture), setup, table(heads, rows), _bins_meaning(lines, most)]
+    blocks = [heading, setup, table(heads, rows), _bins_meaning(lines, most)]
     return (
         blocks,
-        picture,
         (
             f"rows a second within {100 * most:.0f} % of those with 2¹² bins, for "
             f"{power(lines[0].positive('bins'))} to {power(lines[-1].positive('bins'))}"
@@ -90,52 +83,13 @@ def _bins(figures: Figures) -> Part:
 
 
 def _bins_row(line: Entry) -> list[str]:
-    exponent = int(line.number("power"))
     return [
         power(line.positive("bins")),
         count(line.number("rows_per_second")),
         factor(line.positive("ratio")),
         milliseconds(line.positive("epoch_ms_p50")),
         milliseconds(line.number("epoch_ms_max")),
-        *(DASH if (value := one.p99(exponent)) is None else f"{value:,.2f} ms" for one in OVERHEADS),
     ]
-
-
-def _bins_picture(lines: list[Entry], base: Entry) -> Picture:
-    ours = base.positive("epoch_ms_p50")
-    every = [
-        Series(
-            "Sterna, epoch",
-            "matched",
-            tuple(Mark(line.positive("bins"), line.positive("epoch_ms_p50") / ours) for line in lines),
-        )
-    ]
-    for shape, (one, kind) in enumerate(zip(OVERHEADS, ("paced", "fluid", "all_at_once"), strict=True), 1):
-        theirs = one.p99(REFERENCE)
-        assert theirs is not None
-        shown_marks = tuple(
-            Mark(2.0**exponent, values[1] / theirs, shape) for exponent, values in one.percentiles.items()
-        )
-        every.append(Series(f"Figure {one.figure}, 99 %", kind, shown_marks))
-    marks = [mark for one in every for mark in one.marks]
-    ticks = [(x, power(x)) for x in sorted({mark.x for mark in marks})]
-    return plot(
-        "figures-13-15.svg",
-        "Overhead by the number of bins",
-        (
-            "Median epoch of Sterna, and the paper's 99th percentile of latency, by bins, as multiples of "
-            f"those with {power(2**REFERENCE)} bins."
-        ),
-        Scale.steps("bins", ticks),
-        Scale.ratios("multiple of that with 2¹² bins", [mark.y for mark in marks]),
-        every,
-        notes=[
-            (
-                "Sterna: the median time of an epoch; Figures 13 to 15: the 99th percentile of the latency "
-                "of records, from the paper's tables. Each as a multiple of its own amount with 2¹² bins."
-            )
-        ],
-    )
 
 
 def _bins_meaning(lines: list[Entry], most: float) -> str:
@@ -164,10 +118,10 @@ def _bins_meaning(lines: list[Entry], most: float) -> str:
 
 def _native(figures: Figures) -> Part:
     """Operators whose state can't move: Spark's own."""
-    heading = "### Against operators whose state can't move"
+    heading = "### Rows a second, against operators whose state can't move"
     entry = figures.get("throughput")
     if entry is None or not entry.each("results"):
-        return [heading, not_yet(files.command("throughput"))], None, ""
+        return [heading, not_yet(files.command("throughput"))], ""
     lines = entry.each("results")
     peers = [name for name in PEERS if any(line.has(f"{name}_rows_per_second") for line in lines)]
     heads = ["rows an epoch", "keys", "Sterna, rows/s", "median epoch"]
@@ -185,7 +139,6 @@ def _native(figures: Figures) -> Part:
     blocks = [heading, setup, table(heads, rows), _native_meaning(lines, peers)]
     return (
         blocks,
-        None,
         (
             f"{' to '.join(dict.fromkeys((factor(min(ratios)), factor(max(ratios)))))} the rows a second of "
             "Spark's own count"
@@ -232,10 +185,10 @@ def _native_meaning(lines: list[Entry], peers: list[str]) -> str:
 
 def _keys(figures: Figures) -> Part:
     """Epochs by the number of keys, as between Figures 14 and 15."""
-    heading = "### The number of keys"
+    heading = "### Rows a second, by the number of keys"
     entry = figures.get("state")
     if entry is None or not entry.each("results"):
-        return [heading, not_yet(files.command("state"))], None, ""
+        return [heading, not_yet(files.command("state"))], ""
     lines = entry.each("results")
     heads = [
         "keys",
@@ -273,7 +226,6 @@ def _keys(figures: Figures) -> Part:
     )
     return (
         [heading, setup, table(heads, rows), said],
-        None,
         f"with {count(times)} times as many keys an epoch {changed(ratio)}",
     )
 
