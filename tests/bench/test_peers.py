@@ -160,11 +160,16 @@ def test_jobs_of_flink_have_checkpoints(tuning):
     assert tuning.options["execution.checkpointing.incremental"] == "true"
 
 
-def test_what_is_set_for_a_rescale_of_flink_is_told():
-    told = telling.configuration("4g", 256, 4096)["flink"]["for a rescale"]
+def test_what_is_set_for_flink_is_told_of_what_it_is_for():
+    told = telling.configuration("4g", 256, 4096)["flink"]
     assert LAP.job
     assert LAP.more
-    assert (LAP.options | dict(LAP.more)).items() <= told.items()
+    for tuning, name in ((LAP, "for a rescale"), (RACE, "for the most records")):
+        whole = told | told[name]
+        assert (tuning.options | dict(tuning.more)).items() <= whole.items()
+        assert whole["taskmanager.numberOfTaskSlots"] == tuning.slots
+        assert ("state.backend.rocksdb.memory.fixed-per-tm" in whole) == (tuning is LAP)
+    assert told.keys().isdisjoint(told["for a rescale"])
 
 
 def test_rocksdb_has_the_memory_of_slots_that_are_not_used_yet(tmp_path):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from types import SimpleNamespace
 from unittest.mock import MagicMock
 
 import numpy as np
@@ -18,7 +19,7 @@ from hypothesis import strategies as st
 
 import sterna
 from sterna.bench.acknowledge import Missing
-from sterna.bench.peers import telling
+from sterna.bench.peers import queries, telling
 from sterna.bench.peers.again import earlier, joined
 from sterna.bench.peers.loads import CLOSING, FULL, LOADS, QUICK, WHOLE, Load, Size
 from sterna.bench.peers.pace import Run, paced, spark_state, with_events
@@ -241,6 +242,45 @@ def test_rounds_are_compared_in_pairs_and_judged_by_the_median(theirs, kept):
     goals = telling.goals({"queries": [line]})
     assert goals == {"q8_ratio": line["ratio"], "q8_at_least_5": kept}
     assert "at_least_5_times" not in told("q7", FULL.load("q7"), runs)
+
+
+def test_a_turn_that_fails_costs_only_its_round(monkeypatch, tmp_path):
+    mine, theirs, looked, failures = iter([500.0, 600.0, 700.0]), iter([None, 100.0, 100.0]), [], []
+
+    def on_sterna(*_, look):
+        looked.append(look)
+        return Run(next(mine), (1.0,), [{"rows": 5}] if look else [])
+
+    def on_spark(*_):
+        rate = next(theirs)
+        if rate is None:
+            raise OSError("it broke")
+        return Run(rate, (5.0,), [])
+
+    monkeypatch.setattr(queries, "on_sterna", on_sterna)
+    monkeypatch.setattr(queries, "on_spark", on_spark)
+    monkeypatch.setattr(queries, "join_formats", lambda *_: ())
+
+    def comparison():
+        return queries._Comparison(
+            SimpleNamespace(version="4.3.0"),
+            tmp_path,
+            "q8",
+            FULL.load("q8"),
+            None,
+            lambda _: None,
+            lambda *failure: failures.append(failure),
+        )
+
+    line = comparison().line(3)
+    assert line["ratios"] == [6.0, 7.0]
+    assert line["sterna_state_rows"] == 5
+    assert looked == [True, True, False]
+    ((what, error),) = failures
+    assert (what, str(error)) == ("queries, q8: round 1, spark", "it broke")
+    mine, theirs = iter([500.0]), iter([None])
+    with pytest.raises(RuntimeError, match="no round"):
+        comparison().line(1)
 
 
 @pytest.mark.parametrize("name", [pytest.param("q4", marks=pytest.mark.slow), "q8"])

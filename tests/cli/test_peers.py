@@ -44,6 +44,16 @@ def told(*arguments):
     return found
 
 
+@pytest.mark.parametrize("arguments", [("--quick", "--part", "queries"), ("--part", "router"), ()])
+def test_only_queries_of_full_size_are_measured_bit_by_bit(arguments, tmp_path):
+    before = tmp_path / "before.json"
+    before.write_text("{}")
+    result = CliRunner().invoke(app, ["bench", "peers", *arguments, "--keep", str(before)])
+    assert result.exit_code == 2
+    assert "--keep" in result.output
+    assert before.read_text() == "{}"
+
+
 def test_queries_run_on_both_sides(spark, tmp_path):
     found = told(
         "--part", "router", "--part", "queries", "--query", "q2", "--query", "q3", "--dir", str(tmp_path)

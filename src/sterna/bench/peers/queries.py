@@ -45,14 +45,14 @@ def compare(
 ) -> list[dict[str, Any]]:
     """A line for each query; both take so many turns.
 
-    A query that fails is told of, and costs only itself.
+    A turn that fails is told of, and costs only its round; a query without a whole round has no line.
     """
     out = []
     for name in names:
         try:
             load = size.load(name)
             files = load.files(root, spark.sparkContext.defaultParallelism).written()
-            out.append(_Comparison(spark, root, name, load, files, say).line(rounds))
+            out.append(_Comparison(spark, root, name, load, files, say, fail).line(rounds))
         except Exception as error:  # noqa: BLE001 - as the docstring says
             fail(f"queries, {name}", error)
     return out
@@ -62,30 +62,50 @@ class _Comparison:
     """A query on both sides, in turns."""
 
     def __init__(
-        self, spark: SparkSession, root: Path, name: str, load: Load, files: Files, say: Say
+        self,
+        spark: SparkSession,
+        root: Path,
+        name: str,
+        load: Load,
+        files: Files,
+        say: Say,
+        fail: Callable[[str, Exception], None],
     ) -> None:
         self._spark, self._root, self._name, self._load, self._files = spark, root, name, load, files
-        self._say = say
+        self._say, self._fail = say, fail
         self._formats: tuple[str | None, ...] = join_formats(name, spark.version) or (None,)
         self._tried: dict[str, int] = {}
 
     def line(self, rounds: int) -> dict[str, Any]:
-        """What so many rounds come to."""
-        found: dict[str, list[Run]] = {side: [] for side in SIDES}
-        turns = {"sterna": self._sterna, "spark": self._on_spark}
+        """What so many rounds come to, without those in which a side failed."""
+        whole: list[dict[str, Run]] = []
         for number in range(rounds):
-            for side in SIDES if number % 2 == 0 else SIDES[::-1]:
-                run = turns[side](number)
-                found[side].append(run)
-                self._say(f"{self._name}, round {number + 1}: {side} {run.rate:,.0f} rows a second")
-        line = told(self._name, self._load, found)
+            # The state is the same in all rounds, and takes some seconds to look at.
+            found = self._round(number, look=not whole)
+            if len(found) == len(SIDES):
+                whole.append(found)
+        if not whole:
+            raise RuntimeError("no round in which both sides ran to their end")
+        line = told(self._name, self._load, {side: [one[side] for one in whole] for side in SIDES})
         return line | {"spark_join_formats": self._tried} if self._tried else line
 
-    def _sterna(self, number: int) -> Run:
-        # The state is the same in all rounds, and takes some seconds to look at.
-        return on_sterna(self._spark, self._root, self._name, self._files, self._load, look=number == 0)
+    def _round(self, number: int, *, look: bool) -> dict[str, Run]:
+        """Both sides once, without one that failed; ``look`` says whether to look at Sterna's state."""
+        turns = {"sterna": lambda: self._sterna(look), "spark": self._on_spark}
+        found: dict[str, Run] = {}
+        for side in SIDES if number % 2 == 0 else SIDES[::-1]:
+            try:
+                run = found[side] = turns[side]()
+            except Exception as error:  # noqa: BLE001 - as compare says
+                self._fail(f"queries, {self._name}: round {number + 1}, {side}", error)
+            else:
+                self._say(f"{self._name}, round {number + 1}: {side} {run.rate:,.0f} rows a second")
+        return found
 
-    def _on_spark(self, _: int) -> Run:
+    def _sterna(self, look: bool) -> Run:
+        return on_sterna(self._spark, self._root, self._name, self._files, self._load, look=look)
+
+    def _on_spark(self) -> Run:
         runs = [
             on_spark(self._spark, self._root, self._name, self._files, self._load, one)
             for one in self._formats

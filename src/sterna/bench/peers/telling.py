@@ -10,7 +10,7 @@ from rich.table import Table
 
 from sterna.bench.peers import flink, queries, sides
 from sterna.bench.peers.flink_count import COMBINING, LAP, RACE
-from sterna.bench.peers.lap import AFTER, BEFORE
+from sterna.bench.peers.lap import BEFORE
 from sterna.bench.systems import SPARK_STATE
 from sterna.readable import count
 from sterna.session import FILE_MANAGER, LOCAL_FILE_MANAGER
@@ -110,24 +110,34 @@ def configuration(memory: str, bins: int, throughput_bins: int) -> dict[str, Any
             "spark.sql.shuffle.partitions": str(BEFORE),
             "for the queries": {sides.JOIN_FORMAT: f"{' or '.join(sides.JOIN_FORMATS)}, whichever is faster"},
         },
-        "flink": {
-            "package": flink.PACKAGE,
+        "flink": _flink(memory),
+    }
+
+
+def _flink(memory: str) -> dict[str, Any]:
+    """How Flink is set up: what is the same for everything, and what is not."""
+    lap, race = (
+        {
             **{
                 key: value
-                for key, value in flink.settings(Path("/"), 0, BEFORE, AFTER, memory, LAP.checkpoint).items()
+                for key, value in flink.settings(
+                    Path("/"), 0, BEFORE, tuning.slots, memory, tuning.checkpoint, tuning.more
+                ).items()
                 if not key.endswith(("port", "address", "host", "dir", "dirs"))
             },
-            "for a rescale": {**LAP.options, **LAP.more, "source.monitor-interval": LAP.look},
-            "for the most records": {
-                **RACE.options,
-                "source.monitor-interval": RACE.look,
-                "taskmanager.numberOfTaskSlots": RACE.slots,
-                flink.MANAGED: flink.ROCKSDB_SHARE,
-                "execution.checkpointing.interval": RACE.checkpoint,
-            },
-            "for the most records over few keys": {
-                key: value for key, value in COMBINING.options.items() if RACE.options[key] != value
-            },
+            **tuning.options,
+            "source.monitor-interval": tuning.look,
+        }
+        for tuning in (LAP, RACE)
+    )
+    same = {key: value for key, value in lap.items() if race.get(key) == value}
+    return {
+        "package": flink.PACKAGE,
+        **same,
+        "for a rescale": {key: value for key, value in lap.items() if key not in same},
+        "for the most records": {key: value for key, value in race.items() if key not in same},
+        "for the most records over few keys": {
+            key: value for key, value in COMBINING.options.items() if RACE.options[key] != value
         },
     }
 
