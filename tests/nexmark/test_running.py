@@ -129,6 +129,20 @@ def round_of(limit, moments=None):
     return Round("matched", Course(), warm_up=80.0, check=20.0, limit=limit, moments=moments or Moments())
 
 
+def test_a_rate_that_is_kept_up_with_for_some_seconds_only_is_too_high():
+    one = round_of(2.0)
+    one._look_back(Waiting(*[0.9] * 50, 3.0))  # a single long one is none of the rate's
+    with pytest.raises(TooFast):
+        one._look_back(Waiting(*[0.9] * 40, *[1.5] * 10))
+    round_of(None)._look_back(Waiting(*[1.5] * 20))
+    assert [phase.name for phase in one._phases()][:4] == [
+        "matched: warm-up",
+        "matched there: before",
+        "matched: look back",
+        "matched there: lead",
+    ]
+
+
 def test_the_end_of_the_warm_up_is_a_check_of_the_rate():
     quick, slow = Waiting(9.0, 0.5, 0.6, 0.5), Waiting(0.5, 1.5, 0.9, 0.5)
     quick.reports = quick.reports[1:]
@@ -153,8 +167,7 @@ def test_no_run_moves_back_before_the_first_one_did():
     first._began, second._began = time.time() - 300.0, time.time() - 200.0
     runs = [Waiting(), Waiting()]
     for one, run in zip((first, second), runs, strict=True):
-        phase = one._phases()[5]
-        assert phase.name == "matched: until the others' moment"
+        (phase,) = (phase for phase in one._phases() if phase.name == "matched: until the others' moment")
         phase.run(run)
     assert runs[0].slept == [0.0]
     assert runs[1].slept == [pytest.approx(100.0, abs=1.0)]

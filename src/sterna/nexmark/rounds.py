@@ -5,7 +5,8 @@ It goes from an empty state through the warm-up, a quiet time, the move there, a
 Every strategy has a run of its own on a new checkpoint, and does the same at the same seconds of it, so that
 all see the same state: the warm-up ends at a fixed second, and the second quiet time begins no earlier than
 in the first of the runs (``Moments``). The end of the warm-up is an open-loop check of the rate: ``TooFast``
-is raised if records waited longer than they may.
+is raised if records waited longer than they may. So is it after the first quiet time, if they did in more
+than one epoch of ten: a rate that is kept up with for some seconds may not be for minutes.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from sterna.bench import harness
 from sterna.bench.leg import Course, Leg
 from sterna.bench.phases import Phase, Run, waits
@@ -30,6 +33,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 WAYS = ("there", "and back")
+MOSTLY = 90
+"""In how many epochs of a hundred no record may wait longer than it may for a rate to be kept up with."""
 
 
 class TooFast(Exception):
@@ -131,9 +136,12 @@ class Round:
 
     def _phases(self) -> list[Phase]:
         there, back = self.legs
+        before, *moving = there.phases()
         return [
             Phase(f"{self.strategy}: warm-up", self._warm_up),
-            *there.phases(),
+            before,
+            Phase(f"{self.strategy}: look back", self._look_back),
+            *moving,
             Phase(f"{self.strategy}: until the others' moment", self._until("back")),
             *back.phases(),
         ]
@@ -145,6 +153,14 @@ class Round:
         self.checked = max((wait for ended, wait in waits(run.reports) if ended >= since), default=math.inf)
         if self.limit is not None and self.checked > self.limit:
             raise TooFast(self.checked)
+
+    def _look_back(self, run: Run) -> None:
+        """After the first quiet time."""
+        since = time.time() - self.course.quiet
+        quiet = [wait for ended, wait in waits(run.reports) if ended >= since]
+        usual = float(np.percentile(quiet, MOSTLY)) if quiet else math.inf
+        if self.limit is not None and usual > self.limit:
+            raise TooFast(usual)
 
     def _until(self, name: str) -> Callable[[Run], None]:
         def action(run: Run) -> None:
