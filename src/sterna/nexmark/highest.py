@@ -198,32 +198,42 @@ def highest(
             took = epochs_took(subject, frame, search, round(filled * rate / size), PATIENCE * filled)
         finally:
             shutil.rmtree(checkpoint, ignore_errors=True)
-        if len(took) < 2:
+        if len(took.seconds) < 2:
             say(f"{subject.name}: {size:,} events an epoch are too many")
             return None
-        waited = max(a + b for a, b in itertools.pairwise(took))
+        mean, waited = statistics.mean(took.seconds), max(a + b for a, b in itertools.pairwise(took.seconds))
         say(
-            f"{subject.name}: {size:,} events an epoch take {statistics.mean(took):.2f} s, two in a row at "
-            f"most {waited:.2f} s"
+            f"{subject.name}: {size:,} events an epoch take {mean:.2f} s, two in a row at most {waited:.2f} s"
         )
-        return Try(size, statistics.mean(took), waited, full)
+        return Try(size, mean, waited, full and took.settled)
 
     return search_with(attempt, search, windows=needed(search.first) > search.warm)
 
 
 def epoch_seconds(subject: Subject, events: DataFrame, search: Search) -> float | None:
     """What an epoch takes on the average where they run back to back; ``None`` if there were not two."""
-    took = epochs_took(subject, events, search)
+    took = epochs_took(subject, events, search).seconds
     return statistics.mean(took) if took else None
+
+
+@dataclass(frozen=True)
+class Took:
+    """The seconds from the end of one epoch to that of the next, where they run back to back.
+
+    Settled are they if all are from the time after the warm-up, and as many epochs as should had passed.
+    """
+
+    seconds: tuple[float, ...]
+    settled: bool
 
 
 def epochs_took(
     subject: Subject, events: DataFrame, search: Search, filled: int = 0, patience: float = 0.0
-) -> list[float]:
-    """The seconds from the end of one epoch to that of the next, where they run back to back.
+) -> Took:
+    """How long epochs take.
 
     They count once the system is warm and ``filled`` epochs have passed. Nobody waits for these longer than
-    ``patience`` seconds.
+    ``patience`` seconds; where too few epochs ended after that, earlier ones count as well.
     """
     subject.start(events)
     try:
@@ -233,7 +243,7 @@ def epochs_took(
         run.sleep(search.warm)
         while _passed(run) < filled and time.monotonic() < began + patience:
             run.sleep(LOOK_SECONDS)
-        since = time.time()
+        since, settled = time.time(), _passed(run) >= filled
         run.sleep(search.seconds)
         while len(run.reports) < search.least:
             run.sleep(LOOK_SECONDS)
@@ -242,8 +252,8 @@ def epochs_took(
     ends = [epoch.at for epoch in subject.epochs(lambda _: 0) if epoch.end > epoch.first]
     late = [end for end in ends if end >= since]
     if len(late) < 3:
-        late = ends[-4:]  # epochs are long: what there is
-    return [b - a for a, b in itertools.pairwise(late)]
+        late, settled = ends[-4:], False  # epochs are long: what there is
+    return Took(tuple(b - a for a, b in itertools.pairwise(late)), settled)
 
 
 def _passed(run: Run) -> int:

@@ -30,8 +30,8 @@ FORGET = (
 )
 TAIL = (
     "**Have a tail that is one of records.** All records of an epoch are acknowledged at one moment. The "
-    "99.99th percentile of a minute with some hundred epochs is a record of the slowest one, so the paper's "
-    "distributions (Figures 13 to 15) have no counterpart here."
+    "99.99th percentile of a minute with some hundred epochs is a record of the slowest one, so the tails of "
+    "distributions (Figures 13 to 15) are those of a few epochs."
 )
 REACT = (
     "**React within an epoch.** A wish takes effect at the next one, and a strategy learns what a step cost "

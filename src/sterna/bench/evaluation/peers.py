@@ -182,7 +182,23 @@ def _rescale(entry: Entry) -> str:
     said = (
         f"The goal: at most a fifth of Flink's longest wait with the largest state: {goal}." if goal else ""
     )
-    return "\n\n".join(part for part in (table(heads, rows, words=2), said) if part)
+    return "\n\n".join(part for part in (table(heads, rows, words=2), _shares(entry), said) if part)
+
+
+def _shares(entry: Entry) -> str:
+    """What each system keeps up with over the largest state, and how much of that it was given."""
+    most = entry.items("rescale", "ceilings") if entry.has("rescale", "ceilings") else {}
+    lines = entry.each("rescale", "results")
+    if not most or not lines:
+        return ""
+    rate = lines[-1].positive("rate")
+    said = listed(
+        f"{name} {count(one.positive())} ({100 * rate / one.positive():.0f} %)" for name, one in most.items()
+    )
+    return (
+        f"All are given {count(rate)} records a second, which is not the same share of what each keeps up "
+        f"with over the largest state: {said}. Who has more to spare catches up sooner."
+    )
 
 
 PARTS = {"router": _router, "queries": _queries, "throughput": _throughput, "rescale": _rescale}

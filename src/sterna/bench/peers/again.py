@@ -1,8 +1,9 @@
 """Some queries measured again: what an earlier run has of the others is kept.
 
 In: what this run found, and the output of an earlier one. Out: both as one output. A line that is kept says
-of which run it is; one that was measured now takes the place of an earlier one, and so do its failures. A
-file that is no output of the queries raises ``InvalidInput``.
+of which run it is, and how systems were set up in that one, if it was otherwise; one that was measured now
+takes the place of an earlier one, and so do its failures. A file that is no output of the queries raises
+``InvalidInput``.
 """
 
 from __future__ import annotations
@@ -35,8 +36,10 @@ def earlier(path: Path) -> dict[str, Any]:
 
 def joined(now: dict[str, Any], before: dict[str, Any]) -> dict[str, Any]:
     """This run's output with the queries of an earlier one that it has not measured."""
-    run = {name: before["machine"].get(name) or "unknown" for name in KEPT}
-    kept = {line["query"]: {"machine": run, **line} for line in before["queries"]}
+    run: dict[str, Any] = {"machine": {name: before["machine"].get(name) or "unknown" for name in KEPT}}
+    if before.get("configuration") != now.get("configuration"):
+        run["configuration"] = before.get("configuration") or "unknown"
+    kept = {line["query"]: {**run, **line} for line in before["queries"]}
     lines = kept | {line["query"]: line for line in now.get("queries", [])}
     again = tuple(f"queries, {line['query']}:" for line in now.get("queries", []))
     failures = [one for one in before.get("failures", []) if not one.startswith(again)]

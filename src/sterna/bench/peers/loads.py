@@ -8,7 +8,9 @@ well as enter it while epochs count:
 - Query 3 keeps half of the persons and a fifth of the auctions for ever.
 - Queries 8 and NBQ8 keep all persons and auctions of twelve hours, which are somewhat more than six epochs: a
   window ends in the seventh.
-- Queries 4 and 6 keep the open auctions, of which some close in every epoch.
+- Queries 4 and 6 keep the open auctions, of which some close in every epoch that counts, on both sides:
+  Spark tells of an auction once twice the time has passed for which one is open at the most, because it keeps
+  bids for that long. The warm-up is longer than that (``closing_since``).
 """
 
 from __future__ import annotations
@@ -96,6 +98,16 @@ class Load:
         return f"{math.ceil(2e3 * horizon) + 1} milliseconds"
 
     @property
+    def closing_since(self) -> float:
+        """From which epoch on auctions close on Spark's side too: twice as long as one is open at the most.
+
+        Example:
+            >>> round(Load({"bid": ("price",)}, each=48_300, in_flight=10_000).closing_since, 1)
+            12.7
+        """
+        return 4 * self.in_flight * GROUP / AUCTIONS / self.events
+
+    @property
     def windows_ended(self) -> int | None:
         """How many windows leave the state in epochs that count.
 
@@ -121,7 +133,7 @@ CLOSING = {
     "auction": ("id", "seller", "category", "reserve", "dateTime", "expires"),
     "bid": ("auction", "price", "dateTime"),
 }
-AUCTION_HOUSE = Load(CLOSING, in_flight=200_000)
+AUCTION_HOUSE = Load(CLOSING, each=200_000, epochs=21, warm=14, in_flight=40_000)
 COUNTED = {"bid": ("auction", "dateTime")}
 OFFERS = {"bid": ("auction", "bidder", "price", "dateTime")}
 REGISTRATIONS = Load(
@@ -180,7 +192,7 @@ class Size:
 
         Example:
             >>> Size(each=3_000, epochs=3, warm=1).load("q4").in_flight
-            2000
+            600
         """
         whole = LOADS[name]
         each, epochs, warm = (

@@ -11,26 +11,28 @@ from collections.abc import Callable
 from typing import Any
 
 
-def rates(found: dict[str, list[float]]) -> dict[str, Any]:
-    """Of each system's records a second, a figure a round.
+def rates(found: dict[str, list[float]], rounds: int) -> dict[str, Any]:
+    """Of each system's records a second, a figure for each of so many rounds, without those that failed.
 
     Example:
-        >>> told = rates({"sterna": [300.0, 200.0, 100.0], "flink": [100.0, 50.0, 100.0], "spark": []})
+        >>> told = rates({"sterna": [300.0, 200.0, 100.0], "flink": [100.0, 50.0, 100.0], "spark": []}, 3)
         >>> told["sterna_records_per_second"], told["flink_rounds"], told["ratio_to_flink"]
         (200, [100, 50, 100], 3.0)
-        >>> rates({"sterna": [300.0, 200.0, 100.0], "flink": [100.0]})["ratio_to_flink"]
+        >>> rates({"sterna": [300.0, 200.0, 100.0], "flink": [100.0]}, 3)["ratio_to_flink"]
         2.0
+        >>> rates({"sterna": [300.0, 100.0], "flink": [100.0, 50.0]}, 3)["ratio_to_flink"]  # of which rounds?
+        2.67
     """
     out: dict[str, Any] = {}
-    for name, rounds in found.items():
-        if rounds:
-            out[f"{name}_records_per_second"] = round(statistics.median(rounds))
-            out[f"{name}_rounds"] = [round(rate) for rate in rounds]
+    for name, measured in found.items():
+        if measured:
+            out[f"{name}_records_per_second"] = round(statistics.median(measured))
+            out[f"{name}_rounds"] = [round(rate) for rate in measured]
     mine = found.get("sterna", [])
     for name, theirs in found.items():
         if name == "sterna" or not mine or not theirs or not all(theirs):
             continue
-        if len(mine) == len(theirs):
+        if len(mine) == len(theirs) == rounds:
             ratio = statistics.median(a / b for a, b in zip(mine, theirs, strict=True))
         else:
             ratio = statistics.median(mine) / statistics.median(theirs)

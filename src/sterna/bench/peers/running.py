@@ -275,7 +275,7 @@ class _Bench:
         cores = [one for peer in flinks for one in peer.cores]
         return {
             "keys": case.keys,
-            **medians.rates(rates),
+            **medians.rates(rates, self.rounds),
             **({"flink_cores": cores} if cores else {}),
         }
 

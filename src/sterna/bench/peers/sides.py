@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming import StreamingQuery
 
 END_SECONDS = 1800
-JOINING = ("q3", "q4", "q6", "q8", "nbq8")
+JOINING = ("q3", "q4", "q6", "q8", "nbq8", "nbqx")
 JOIN_FORMAT = "spark.sql.streaming.join.stateFormatVersion"
 JOIN_FORMATS = ("2", "4")
 """The usual one and the newest."""
