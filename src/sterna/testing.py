@@ -356,7 +356,7 @@ class Twin:
 
 
 class _Sometime:
-    """Does what is asked of it at once, when it is asked about, or never."""
+    """Does what is asked of it at once, when it is asked about, or never, and sometimes only a part of it."""
 
     def __init__(self, chance: random.Random) -> None:
         self._chance = chance
@@ -372,8 +372,8 @@ class _Sometime:
         if work is not None and self._chance.random() < 0.8:
             work()
 
-    def turn(self) -> AbstractContextManager[None]:
-        return nullcontext()
+    def turn(self, hurry: bool = False) -> AbstractContextManager[bool]:  # noqa: ARG002 - see Later
+        return nullcontext(self._chance.random() < 0.8)
 
 
 def _deliver(exchange: dict[int, list[Message]], messages: Iterable[Message]) -> None:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 import threading
+from contextlib import nullcontext
 
 import numpy as np
 import pyarrow as pa
@@ -93,14 +94,15 @@ def test_what_fails_in_the_thread_is_its_own_affair():
 
 
 class Merge:
-    """Work of one piece: whether it has begun, and whether it is done."""
+    """Work of one piece: whether it has begun, whether it may go on, and whether it is done."""
 
     def __init__(self, later):
         self.later, self.begun, self.done = later, threading.Event(), threading.Event()
+        self.went_on = None
 
     def __call__(self):
         self.begun.set()
-        with self.later.turn():
+        with self.later.turn() as self.went_on:
             self.done.set()
 
 
@@ -126,58 +128,69 @@ def test_it_waits_no_longer_than_it_has_patience_for(monkeypatch):
         assert merge.done.wait(10)
 
 
-def test_a_merge_of_which_nothing_was_done_is_given_up_once_a_task_would_wait_for_it(monkeypatch):
-    later, merge = patient(monkeypatch, 60.0)
-    with later.task():
-        later.submit("merge", merge)
-        assert merge.begun.wait(10)
-        later.settle("merge")
-    assert not merge.done.is_set()
-
-
-def test_a_merge_that_is_under_way_does_not_wait_once_a_task_waits_for_it(monkeypatch):
+def test_a_task_waits_only_for_the_piece_under_way(monkeypatch):
     later, second = patient(monkeypatch, 60.0)
     first, go = threading.Event(), threading.Event()
 
     def work():
-        with later.turn():
+        with later.turn() as went_on:
+            assert went_on
             first.set()
-        go.wait(10)
+            go.wait(10)
         second()
 
     later.submit("merge", work)
     assert first.wait(10)
     with later.task():
-        go.set()
-        assert second.begun.wait(10)
         waiting = threading.Thread(target=later.settle, args=("merge",), daemon=True)
         waiting.start()
-        assert second.done.wait(10)
+        go.set()
+        waiting.join(10)
+        assert not waiting.is_alive()
+    assert second.went_on is False
 
 
-def test_after_a_merge_that_was_too_late_there_is_no_waiting(monkeypatch):
-    monkeypatch.setattr(background, "PATIENCE", 60.0)
-    later = BackgroundThread()
-    begun, go = threading.Event(), threading.Event()
-
-    def slow():
-        begun.set()
-        go.wait(10)
-
-    later.submit("slow", slow)
-    assert begun.wait(10)
-    later.submit("next", lambda: None)
-    later.settle("next")  # has not begun
-    go.set()
+def test_a_merge_that_has_not_had_its_turn_gets_none_once_a_task_waits_for_it(monkeypatch):
+    later, merge = patient(monkeypatch, 60.0)
     with later.task():
-        for _ in range(background.RUSH):
-            with later.turn():
-                pass
-    waiting = threading.Thread(target=lambda: later.turn().__enter__(), daemon=True)
+        later.submit("merge", merge)
+        assert merge.begun.wait(10)
+        later.settle("merge")
+    assert merge.went_on is False
+
+
+def test_the_next_merge_is_not_concerned(monkeypatch):
+    later, first = patient(monkeypatch, 0.01)
     with later.task():
-        waiting.start()
-        waiting.join(0.1)
-        assert waiting.is_alive()
+        later.submit("first", first)
+        later.settle("first")
+    second = Merge(later)
+    later.submit("second", second)
+    assert second.done.wait(10)
+    assert second.went_on is True
+
+
+def test_in_a_hurry_there_is_no_waiting(monkeypatch):
+    later, _ = patient(monkeypatch, 60.0)
+    with later.task(), seat(lambda: False), later.turn(hurry=True) as went_on:
+        assert went_on
+
+
+def test_what_was_merged_when_a_task_came_is_offered(cache, layers):
+    turns = iter([True, False])
+    prepare(
+        SPEC, layers, cache, 10_000, "runs/t-offer", None, piece=4_000, turn=lambda: nullcontext(next(turns))
+    )
+    offer = offered(cache.store, "runs/t-offer")
+    assert next(turns, "none") == "none"  # it was asked twice
+    assert content(offer, cache) == content(layers, cache)
+    assert any(ref.level == 1 for ref in offer)
+    assert deepest(offer) == 8  # where it was not merged
+
+
+def test_nothing_is_offered_where_nothing_was_merged_when_a_task_came(cache, layers):
+    prepare(SPEC, layers, cache, 10_000, "runs/t-offer", None, turn=lambda: nullcontext(False))
+    assert offered(cache.store, "runs/t-offer") is None
 
 
 def test_there_are_fewer_seats_than_cores(monkeypatch, tmp_path):

@@ -6,12 +6,13 @@ to.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from sterna.bench import outage
 from sterna.bench.afterwards import afterwards
 from sterna.bench.laboratory import SPREADS, Laboratory
+from sterna.bench.laboratory import lines as lines_of
 from sterna.bench.sizes import State
 from sterna.bench.traces import over_time, report_of
 
@@ -70,21 +71,39 @@ def bins(lab: Laboratory) -> dict[str, Any]:
 
 def keys(lab: Laboratory) -> dict[str, Any]:
     """More and more keys, the same number of bins."""
-    return _states(lab, [(count, lab.sizes.keyed) for count in lab.sizes.keys], "keys")
+    return _states(lab, "keys")
 
 
 def proportional(lab: Laboratory) -> dict[str, Any]:
     """More and more keys, and bins in proportion: the latency of fluid and matched does not grow."""
-    return _states(lab, lab.sizes.proportional, "keys")
+    return _states(lab, "proportional")
 
 
-def _states(lab: Laboratory, sizes: Sequence[tuple[int, int]], over: str) -> dict[str, Any]:
-    # All sizes are offered the same load, half of what the slowest keeps up with: so only the state differs.
-    states = [State(count, 0, power) for count, power in sizes]
-    rate = min(lab.place(state).rate for state in states)
-    cases = [lab.case(state, load=rate / lab.place(state).ceiling["records_per_second"]) for state in states]
-    results = lab.take_turns(cases, lab.sizes.sweep)
-    return {"results": results, "goals": {"growth": growth(results, over)}}
+def _states(lab: Laboratory, name: str) -> dict[str, Any]:
+    """One of the two experiments over states that grow.
+
+    All states are offered the same load, half of what the slowest keeps up with, so that only the state
+    differs. Where both are asked for, they are measured together, because what they do to a state of one size
+    can share a run.
+    """
+    if name not in lab.together:
+        sizes = {
+            "keys": [State(count, 0, lab.sizes.keyed) for count in lab.sizes.keys],
+            "proportional": [State(count, 0, power) for count, power in lab.sizes.proportional],
+        }
+        sizes = {key: states for key, states in sizes.items() if key in {name, *lab.asked}}
+        # Both have the same keys, and the size in the middle has as many bins in both: it is one case.
+        every = list(dict.fromkeys(state for states in sizes.values() for state in states))
+        rate = min(lab.place(state).rate for state in every)
+        cases = {
+            state: lab.case(state, load=rate / lab.place(state).ceiling["records_per_second"])
+            for state in every
+        }
+        lab.take_turns(list(cases.values()), lab.sizes.sweep)
+        for key, states in sizes.items():
+            results = lines_of([cases[state] for state in states])
+            lab.together[key] = {"results": results, "goals": {"growth": growth(results, "keys")}}
+    return lab.together[name]
 
 
 def load(lab: Laboratory) -> dict[str, Any]:

@@ -54,7 +54,12 @@ class Case:
 
 @dataclass
 class Laboratory:
-    """Where experiments happen; no run begins after ``until``, by the monotonic clock."""
+    """Where experiments happen; no run begins after ``until``, by the monotonic clock.
+
+    Attributes:
+        asked: the names of all experiments.
+        together: what was found of those that were measured together with another one.
+    """
 
     spark: SparkSession
     root: Path
@@ -62,6 +67,8 @@ class Laboratory:
     rounds: int
     say: Say
     until: float = math.inf
+    asked: tuple[str, ...] = ()
+    together: dict[str, dict[str, Any]] = field(default_factory=dict)
     failures: list[str] = field(default_factory=list)
     places: dict[tuple[int, int], Place] = field(default_factory=dict)
     measured: bool = False

@@ -73,10 +73,11 @@ def run(
 
     with workplace(master, heap, folder, settings) as (spark, root):
         until = math.inf if minutes is None else time.monotonic() + 60 * minutes
-        lab = Laboratory(spark, root, sizes, rounds or sizes.rounds, say, until)
+        names = tuple(experiments)
+        lab = Laboratory(spark, root, sizes, rounds or sizes.rounds, say, until, names)
         facts = machine.facts(spark)
         pages: dict[str, Any] = {}
-        found = interruptible(lambda: _all(lab, list(experiments), pages), spark.stop, lab.hurry)
+        found = interruptible(lambda: _all(lab, pages), spark.stop, lab.hurry)
         for page in pages.values():
             if report is not None:
                 page["machine"] = facts
@@ -91,10 +92,10 @@ def run(
         }
 
 
-def _all(lab: Laboratory, experiments: list[str], pages: dict[str, Any]) -> dict[str, Any]:
+def _all(lab: Laboratory, pages: dict[str, Any]) -> dict[str, Any]:
     """The experiments, one after the other; one that fails is told of, and costs only itself."""
     found: dict[str, Any] = {}
-    for name in experiments:
+    for name in lab.asked:
         if lab.late:
             lab.say(f"no time for {name}")
             continue

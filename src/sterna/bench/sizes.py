@@ -62,14 +62,14 @@ class Sizes:
 
 FULL = Sizes(
     course=Course(further={"matched": 180.0}),
-    sweep=Course(quiet=10.0, longest=300.0, settle=30.0, rest=3.0, window=4.0, warm=40.0),
+    sweep=Course(quiet=10.0, longest=120.0, settle=30.0, rest=3.0, window=4.0, warm=40.0),
     pressure=Pressure(),
     # 256 bytes a row and some for the index: 1 GiB.
     headline=State(2**22, 232, 12),
     binned=State(16 * MILLION, 0, 8),
     powers=(4, 6, 8, 10, 12, 14),
     keys=(4 * MILLION, 16 * MILLION, 64 * MILLION),
-    keyed=8,
+    keyed=7,
     proportional=tuple((2**n * MILLION, n + 3) for n in (2, 4, 6)),
     loads=(0.125, 0.25, 0.5, 0.75),
     afterwards=State(4 * MILLION, 0, 8),

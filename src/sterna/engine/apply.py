@@ -24,6 +24,7 @@ import xxhash
 
 from sterna.configuration import Configuration
 from sterna.dataflow import Dataflow
+from sterna.engine import hashed
 from sterna.engine import messages as kinds
 from sterna.engine.crash import crash_point
 from sterna.engine.inbox import Inbox
@@ -43,7 +44,7 @@ from sterna.operators.base import (
     empty_batch,
 )
 from sterna.sinks.base import TaskSink
-from sterna.state.background import Later, deepest, digest, offered, prepare
+from sterna.state.background import HURRY, Later, deepest, digest, offered, prepare
 from sterna.state.compaction import allowed_depth, compact
 from sterna.state.refs import EPOCH_AGES, RunRef, coalesce, drop, to_changes
 from sterna.state.runs import RunCache
@@ -266,7 +267,8 @@ class _Apply:
         durable = self.task.fsync
         if self.later is not None:
             refs = coalesce([*table.refs, *fresh])
-            if deepest(refs) <= PATIENCE * allowed_depth(refs):
+            depth, allowed = deepest(refs), allowed_depth(refs)
+            if depth <= PATIENCE * allowed:
                 name = self._offer(spec.name, digest(refs), self.task.epoch)
                 self.work[name] = partial(
                     prepare,
@@ -278,7 +280,7 @@ class _Apply:
                     horizon,
                     piece=piece,
                     durable=durable,
-                    turn=self.later.turn,
+                    turn=partial(self.later.turn, depth > HURRY * allowed),
                 )
                 return refs
         refs, merged = compact(
@@ -298,7 +300,7 @@ class _Apply:
         whole = None
         if output is not None and output.num_rows:
             whole = output if isinstance(output, pa.RecordBatch) else _one_batch(output)
-            self.digest.update(whole.serialize())
+            hashed.add(self.digest, whole)
         self.counts["out"] = whole.num_rows if whole is not None else 0
         consumers = self.flow.consumers(self.task.operator)
         origin = _origin(self.origins, whole) if consumers and whole is not None else None

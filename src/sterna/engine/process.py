@@ -3,7 +3,8 @@
 Spark's worker daemon calls ``gc.collect()`` after every task; with pyarrow and pyspark loaded that visits
 some hundred thousand objects and takes 30 to 50 ms, in which the process can't start the next task.
 ``settle`` moves all that is loaded into the permanent generation, which makes those collections cheap. It
-does so again at the second, fourth, eighth … task, because PySpark loads more after the first.
+does so again at the second, fourth, eighth … task, because PySpark loads more after the first. Memory that a
+task frees is kept for the next one (``state.memory``).
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from sterna.engine.plans import Extraction
 from sterna.engine.route import Routing, route
 from sterna.sinks.base import TaskSink
 from sterna.state.background import BackgroundThread
+from sterna.state.memory import keep_freed
 from sterna.state.runs import RunCache, cache_for
 from sterna.state.store import Store
 
@@ -39,9 +41,11 @@ _shared: dict[int, Any] = {}
 
 
 def settle() -> None:
-    """Makes the garbage collections between tasks cheap; see the module's docstring."""
+    """Makes garbage collections between tasks cheap, and memory; see the module's docstring."""
     global _tasks  # noqa: PLW0603 - a count for the process
     _tasks += 1
+    if _tasks == 1:
+        keep_freed()
     if _tasks <= LAST_SETTLING and _tasks & (_tasks - 1) == 0:
         gc.collect()
         gc.freeze()

@@ -104,7 +104,8 @@ class Join:
             self._pairs(mine.take(earlier.column("_position")), earlier),
             self._pairs(all_mine, theirs.take(all_mine.column("_position"))),
         ]
-        return pa.concat_tables(found)
+        # Mostly one of the two is empty, and the other need not be copied to make them one.
+        return pa.concat_tables([pairs for pairs in found if pairs.num_rows] or found[:1])
 
     def _pairs(self, left: pa.Table, right: pa.Table) -> pa.Table:
         columns = [

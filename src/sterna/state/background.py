@@ -13,14 +13,17 @@ When. A merge that runs beside a task of its own process slows it by more than i
 the interpreter; and while no task runs, the driver, often on the same machine, is busy with one thread. So a
 piece of a merge waits a little for its process to be idle, and for one of the machine's seats, of which there
 is one less than cores. Measured with two cores and 1 GiB of state: epochs in which merges ran at once,
-wherever they could, took up to twice as long. It waits for no longer than ``PATIENCE``, and not at all once a
-task waits for it, or while merges have not been done in time: then there is too much to do to be polite.
+wherever they could, took up to twice as long. It waits for no longer than ``PATIENCE``, and not at all where
+runs lie so deep that there is too much to do to be polite (``HURRY``).
+
+No task waits for more than the piece under way: once one wants the offer, there is no other piece, and what
+was merged until then is the offer. What is left is for the next epochs. Waiting for whole merges made a
+large state that had much to merge slow for half a minute: long epochs write much, which is to be merged.
 """
 
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import os
 import tempfile
 import threading
@@ -30,12 +33,11 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager
 from typing import Protocol
 
-import pyarrow as pa
 import xxhash
 
 from sterna.errors import SternaError
-from sterna.state.compaction import compact
-from sterna.state.libc import c_function
+from sterna.state.compaction import Turn, at_once, compact
+from sterna.state.memory import give_back
 from sterna.state.refs import RunRef
 from sterna.state.runs import RunCache
 from sterna.state.spec import TableSpec
@@ -47,9 +49,10 @@ GRACE, PATIENCE = 0.015, 0.15
 
 It waits for that and for a seat.
 """
-RUSH = 16
-"""How many pieces are merged at once after a merge was not done in time."""
-GIVE_BACK_EVERY = 8
+HURRY = 1.5
+"""How many times deeper than wanted runs lie where merges do not wait."""
+GIVE_BACK_SECONDS = 30.0
+"""How often memory that is free goes back to the system."""
 LOOK_SECONDS = 0.004
 
 
@@ -62,18 +65,15 @@ class Later(Protocol):
     def settle(self, name: str) -> None:
         """Return when the work of this name is done, if it was given here and has begun.
 
-        Forget it if it has not.
+        It has no other turn. If it has not begun, it is forgotten.
         """
 
-    def turn(self) -> AbstractContextManager[None]:
-        """Wait until a piece of work disturbs nobody, but not for long.
+    def turn(self, hurry: bool = False) -> AbstractContextManager[bool]:
+        """Wait until a piece of work disturbs nobody, but not for long, and not at all in a hurry.
 
-        What is done in this context is that piece.
+        What is done in this context is that piece. It is false where somebody waits for what was done before:
+        then no other piece should be.
         """
-
-
-class NotBegun(Exception):
-    """A piece of work was given up before anything of it was done."""
 
 
 class BackgroundThread:
@@ -83,11 +83,10 @@ class BackgroundThread:
         self._pool = ThreadPoolExecutor(1, "sterna-compaction", self._be_nice)
         self._futures: dict[str, Future[None]] = {}
         self._lock = threading.Lock()
-        self._given = 0
+        self._gave_back = time.monotonic()
         self._changed = threading.Condition()
         self._tasks = self._awaited = 0
         self._ended = 0.0
-        self._rush = self._pieces = 0
 
     @staticmethod
     def _be_nice() -> None:
@@ -98,23 +97,15 @@ class BackgroundThread:
         """See ``Later``."""
         with self._lock:
             self._futures = {key: future for key, future in self._futures.items() if not future.done()}
-            self._futures[name] = self._pool.submit(self._do, work)
-            self._given += 1
-            if self._given % GIVE_BACK_EVERY == 0:
+            self._futures[name] = self._pool.submit(work)
+            if time.monotonic() > self._gave_back + GIVE_BACK_SECONDS:
+                self._gave_back = time.monotonic()
                 self._pool.submit(give_back)
-
-    def _do(self, work: Callable[[], None]) -> None:
-        self._pieces = 0
-        with contextlib.suppress(NotBegun):
-            work()
 
     def settle(self, name: str) -> None:
         """See ``Later``."""
         with self._lock:
             future = self._futures.get(name)
-        if future is not None and not future.done():
-            with self._changed:
-                self._rush = RUSH
         if future is not None and not future.cancel():
             with self._changed:
                 self._awaited += 1
@@ -137,28 +128,20 @@ class BackgroundThread:
                 self._changed.notify_all()
 
     @contextlib.contextmanager
-    def turn(self) -> Iterator[None]:
+    def turn(self, hurry: bool = False) -> Iterator[bool]:
         """See ``Later``."""
-        with self._changed:
-            hurry, self._rush = self._rush > 0, max(0, self._rush - 1)
         if not hurry:
             self._wait()
         deadline = time.monotonic() + (0.0 if hurry else PATIENCE)
-        with seat(lambda: hurry or bool(self._awaited) or time.monotonic() > deadline):
-            self._pieces += 1
-            yield
+        with seat(lambda: bool(self._awaited) or time.monotonic() > deadline):
+            yield not self._awaited
 
     def _wait(self) -> None:
-        """Waits until this process is idle, for a while at most.
-
-        What nothing was done of yet is given up where a task would have to wait for all of it.
-        """
+        """Waits until this process is idle, or somebody waits for what was done, for a while at most."""
         deadline = time.monotonic() + PATIENCE
         with self._changed:
             while not self._awaited and (left := self._busy_for(time.monotonic(), deadline)) > 0:
                 self._changed.wait(left)
-            if self._awaited and not self._pieces:
-                raise NotBegun
 
     def _busy_for(self, now: float, deadline: float) -> float:
         """How long to wait before looking again; 0 if this process is idle, or it has been long enough."""
@@ -212,17 +195,6 @@ def cores() -> int:
     return len(allowed(0)) if allowed is not None else os.cpu_count() or 1
 
 
-def give_back() -> None:
-    """Returns memory that merges have used and freed to the system.
-
-    Allocators keep it otherwise, as much as the largest merge took.
-    """
-    pa.default_memory_pool().release_unused()
-    trim = c_function("malloc_trim", ctypes.c_size_t)
-    if trim is not None:
-        trim(0)
-
-
 def digest(refs: Sequence[RunRef]) -> str:
     """What an offer is named after: the references that it replaces, in any order."""
     parts = sorted(f"{ref.name}:{ref.lo}:{ref.hi}:{ref.level}:{ref.age}" for ref in refs)
@@ -248,7 +220,7 @@ def prepare(
     *,
     piece: int | None = None,
     durable: bool = False,
-    turn: Callable[[], AbstractContextManager[None]] = contextlib.nullcontext,
+    turn: Turn = at_once,
 ) -> None:
     """Merge, and offer the result under a name."""
     count = 0

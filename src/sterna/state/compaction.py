@@ -32,7 +32,7 @@ from sterna.state.refs import END, RunRef, coalesce, drop, keep, newest_first
 from sterna.state.runs import RunCache
 from sterna.state.spec import TableSpec
 
-__all__ = ["allowed_depth", "compact", "merge"]
+__all__ = ["Turn", "allowed_depth", "at_once", "compact", "merge"]
 
 DEPTH, WIDE_DEPTH, WIDE_ROW = 6, 12, 128
 """How many runs of one level over one hash are too many, and how many if rows have so many bytes.
@@ -52,6 +52,12 @@ _WIDE = 256
 _GAIN = 3
 
 Namer = Callable[[], str]
+Turn = Callable[[], AbstractContextManager[bool]]
+
+
+def at_once() -> AbstractContextManager[bool]:
+    """A piece is merged at once."""
+    return nullcontext(True)
 
 
 def compact(
@@ -66,7 +72,7 @@ def compact(
     piece_rows: int | None = None,
     depth: int | None = None,
     scattered: int = SCATTERED,
-    turn: Callable[[], AbstractContextManager[None]] = nullcontext,
+    turn: Turn = at_once,
 ) -> tuple[list[RunRef], int]:
     """Merge about ``budget_rows`` rows where it helps most.
 
@@ -84,7 +90,8 @@ def compact(
         depth: How many runs of one level over one hash are too many, at least 2; by how wide rows are unless
             given.
         scattered: How many references are not too many, besides those that order itself makes.
-        turn: Makes a context in which each piece is merged, which may wait for a better moment.
+        turn: Makes a context in which each piece is merged, which may wait for a better moment; where it is
+            false, no more is merged.
 
     Returns:
         The new references and the number of rows that were merged.
@@ -113,7 +120,9 @@ def compact(
         bottom = not any(ref.level > job.high and ref.cut(job.lo, job.hi) for ref in others)
         age = max(ref.age for ref in current)
         age += any(ref.level == job.level and ref.age == age and ref.cut(job.lo, job.hi) for ref in others)
-        with turn():
+        with turn() as go_on:
+            if not go_on:
+                break
             batch = merge(spec, slices, bottom, horizon)
             fresh = cache.write_split(
                 namer, batch, age=age, level=job.level, timed=spec.timed, durable=durable

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from sterna.bench.evaluation.files import MIGRATIONS
 from sterna.errors import InvalidInput
 
 
@@ -140,8 +141,11 @@ class Figures:
         return Entry(file.name, value)
 
     def experiment(self, name: str) -> Entry | None:
-        """An experiment of ``sterna bench migrate``, from the file that is named after it."""
+        """An experiment of ``sterna bench migrate``, from the file named after it, or another that has it."""
         whole = self.get(f"migrate-{name}")
+        if whole is None:
+            others = (self.get(f"migrate-{other}") for other in MIGRATIONS)
+            whole = next((one for one in others if one is not None and one.has("experiments", name)), None)
         return None if whole is None else whole.at("experiments", name, kind="an object")
 
 

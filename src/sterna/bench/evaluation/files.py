@@ -8,6 +8,8 @@ QUERIES = tuple(f"q{number}" for number in range(1, 9))
 
 COMMANDS = {
     **{f"migrate-{name}": f"sterna bench migrate --experiment {name}" for name in MIGRATIONS},
+    # These two share their states, and runs.
+    "migrate-keys": "sterna bench migrate --experiment keys --experiment proportional",
     **{f"nexmark-{name}": f"sterna nexmark run {name}" for name in QUERIES},
     "quiet": "sterna bench quiet",
     "bins": "sterna bench bins",
