@@ -6,6 +6,8 @@ LOWEST := .venv-lowest
 BENCH ?= throughput
 # The workers that Spark starts must run the same Python, and Spark the Java that the set-up found.
 RUN = PYSPARK_PYTHON="$(CURDIR)/$(1)/bin/python" JAVA_HOME="$$(cat $(1)/java-home)" PATH="$(CURDIR)/$(1)/bin:$$PATH"
+# Two processes with a Spark each; the tests of a file, which share what is dear to set up, stay together.
+PYTEST = python -m pytest -n 2 --dist loadfile
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
@@ -33,10 +35,10 @@ lint: .venv ## ruff and mypy
 	@$(call RUN,$(VENV)) mypy
 
 test: lint ## lint, types, and the tests that take no longer than minutes
-	@$(call RUN,$(VENV)) python -m pytest $(ARGS)
+	@$(call RUN,$(VENV)) $(PYTEST) $(ARGS)
 
 test-lowest: $(LOWEST) ## the tests on the lowest versions that Sterna supports
-	@$(call RUN,$(LOWEST)) python -m pytest $(ARGS)
+	@$(call RUN,$(LOWEST)) $(PYTEST) $(ARGS)
 
 test-slow: .venv ## the slow tests: crashes at random, soak
 	@$(call RUN,$(VENV)) python -m pytest -m slow $(ARGS)
