@@ -30,16 +30,7 @@ STRATEGIES = {
 STATELESS = ("q1", "q2")
 
 
-def length_of(query):
-    """Events and epochs; NBQX has six operators, each of which takes its time."""
-    if query == "nbqx":
-        return 3_000, 12
-    return 200_000, 14
-
-
-def many_of(query):
-    """A few hundred thousand events, where a query is not as slow as NBQX."""
-    return 60_000 if query == "nbqx" else 300_000
+EVENTS, MANY = 200_000, 300_000
 
 
 def expected(query, shape, events):
@@ -48,7 +39,7 @@ def expected(query, shape, events):
 
 @pytest.mark.parametrize("query", QUERIES)
 def test_a_query_answers_what_its_definition_says(query, flows, tmp_path):
-    shape, events = shape_of(query), 30_000 if query == "nbqx" else 300_000
+    shape, events = shape_of(query), MANY
     run = Run(flows[query], tmp_path)
     for tables in epochs(shape, events, events // 8 + 1):
         run.epoch(tables)
@@ -58,7 +49,7 @@ def test_a_query_answers_what_its_definition_says(query, flows, tmp_path):
 @pytest.mark.parametrize("query", QUERIES)
 def test_moving_state_in_every_way_changes_nothing(query, flows, tmp_path):
     """One strategy after the other, all while there is state, and before the last rows have come."""
-    shape, (events, _) = shape_of(query), length_of(query)
+    shape, events = shape_of(query), EVENTS
     operators = len(flows[query].operators)
     bins, count = (16, 20 + 20 * operators) if operators < 3 else (8, 20 + 10 * operators)
     run = Run(flows[query], tmp_path, bins=bins, hosts=lambda slot: f"host{slot % 2}")
@@ -80,7 +71,7 @@ def test_moving_state_in_every_way_changes_nothing(query, flows, tmp_path):
 @pytest.mark.parametrize("query", QUERIES)
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_moving_state_changes_nothing_at_length(query, strategy, flows, tmp_path):
-    shape, events = shape_of(query), many_of(query)
+    shape, events = shape_of(query), MANY
     run = Run(flows[query], tmp_path, hosts=lambda slot: f"host{slot % 2}")
     names = []
     for number, tables in enumerate(epochs(shape, events, events // 30)):
@@ -112,24 +103,22 @@ def crashed(query, flow, path, events, count):
 
 @pytest.mark.parametrize("query", QUERIES)
 def test_crashes_change_nothing(query, flows, tmp_path):
-    events, count = length_of(query)
-    found, struck = crashed(query, flows[query], tmp_path, events, count)
+    found, struck = crashed(query, flows[query], tmp_path, EVENTS, 14)
     assert len(struck) >= len(POINTS)
-    assert found == expected(query, shape_of(query), events)
+    assert found == expected(query, shape_of(query), EVENTS)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("query", QUERIES)
 def test_crashes_change_nothing_at_length(query, flows, tmp_path):
-    events = many_of(query)
-    found, struck = crashed(query, flows[query], tmp_path, events, 30)
+    found, struck = crashed(query, flows[query], tmp_path, MANY, 30)
     assert len(struck) >= 2 * len(POINTS)
-    assert found == expected(query, shape_of(query), events)
+    assert found == expected(query, shape_of(query), MANY)
 
 
 def disordered(query):
     """Events out of order in groups of 500, and how many of them."""
-    return replace(shape_of(query), disorder=500), 3_000 if query == "nbqx" else 30_000
+    return replace(shape_of(query), disorder=500), 30_000
 
 
 @pytest.mark.parametrize("query", KINDS)
@@ -173,6 +162,6 @@ def test_no_two_auctions_of_a_seller_expire_together():
 
     So would the answers of query 6.
     """
-    _, auctions, _ = whole(shape_of("q6"), many_of("q6"))
+    _, auctions, _ = whole(shape_of("q6"), MANY)
     pairs = auctions.select(["seller", "expires"])
     assert pairs.group_by(pairs.column_names).aggregate([]).num_rows == pairs.num_rows

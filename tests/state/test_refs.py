@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -36,3 +37,8 @@ def test_a_thousand_references_that_stay_are_one_pair():
     many = [RunRef(f"runs/{i}.arrow", i, i + 1, 0, 0, 1, 1, 1, False, None, None) for i in range(1000)]
     assert to_changes(many, many) == [[0, 1000]]
     assert to_changes([*many[:500], *many[501:]], many) == [[0, 500], [501, 499]]
+
+
+@given(REFS)
+def test_a_reference_travels_whole(ref):
+    assert pickle.loads(pickle.dumps(ref)) == ref

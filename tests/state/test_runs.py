@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sterna.errors import StateError
-from sterna.state import END, RunCache, RunRef, Store, TableSpec, cache_for, coalesce, drop, files, keep
+from sterna.state import END, Run, RunCache, RunRef, Store, TableSpec, cache_for, coalesce, drop, files, keep
 from sterna.state.libc import c_function
 
 SPEC = TableSpec("t", "rows", pa.schema([("id", pa.int64())]), pa.schema([("text", pa.string())]))
@@ -175,3 +175,12 @@ def test_linux_begins_to_write_what_it_is_given(tmp_path):
         file.write(b"x" * 10_000)
         assert begin(file.fileno(), 0, 0, files.SYNC_FILE_RANGE_WRITE) == 0
     assert begin(-1, 0, 0, files.SYNC_FILE_RANGE_WRITE) == -1
+
+
+@given(
+    st.lists(st.integers(0, 99), max_size=60), st.lists(st.tuples(*2 * [st.integers(0, 110)]), max_size=200)
+)
+def test_counts_that_are_remembered_are_right(hashes, ranges):
+    run = Run(batch(sorted(hashes)))
+    for lo, hi in [*ranges, *ranges]:
+        assert run.count(lo, hi) == sum(lo <= one < hi for one in hashes)

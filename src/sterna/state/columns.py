@@ -84,7 +84,27 @@ def build(kind: pa.DataType, values: npt.NDArray[Any], mask: Mask | None) -> pa.
     )
 
 
-def gather(kind: pa.DataType, rows: int, parts: Sequence[tuple[pa.Array, Ints, Ints | slice]]) -> pa.Array:
+class Words:
+    """A column, and its values as words where they lie side by side: asking Arrow for them takes its time.
+
+    Attributes:
+        array: the column.
+        values: what ``plain`` gives, for a fixed-width column.
+        full: whether no value is null.
+        comparable: whether equal words are equal values: small ones, and none of them null.
+    """
+
+    __slots__ = ("array", "comparable", "full", "values")
+
+    def __init__(self, array: pa.Array) -> None:
+        self.array = array
+        size = width(array.type)
+        self.values: npt.NDArray[Any] | None = plain(array) if size else None
+        self.full: bool = array.null_count == 0
+        self.comparable = self.full and size in _DTYPES
+
+
+def gather(kind: pa.DataType, rows: int, parts: Sequence[tuple[Words, Ints, Ints | slice]]) -> pa.Array:
     """A column of ``rows`` values put together from parts (column, positions in it, places in the result).
 
     What no part fills is null.
@@ -93,9 +113,11 @@ def gather(kind: pa.DataType, rows: int, parts: Sequence[tuple[pa.Array, Ints, I
     if boolean or width(kind):
         data: npt.NDArray[Any] = np.zeros(rows, np.bool_ if boolean else _dtype(kind))
         mask = np.zeros(rows, np.bool_)
-        for array, positions, places in parts:
-            data[places] = flags(array, positions) if boolean else plain(array)[positions]
-            known = valid(array, positions)
+        for column, positions, places in parts:
+            data[places] = (
+                flags(column.array, positions) if column.values is None else column.values[positions]
+            )
+            known = None if column.full else valid(column.array, positions)
             mask[places] = True if known is None else known
         return build(kind, data, mask)
     if not parts:
@@ -105,7 +127,7 @@ def gather(kind: pa.DataType, rows: int, parts: Sequence[tuple[pa.Array, Ints, I
     for _, positions, places in parts:
         order[places] = np.arange(start, start + len(positions))
         start += len(positions)
-    taken = [array.take(pa.array(positions)) for array, positions, _ in parts]
+    taken = [column.array.take(pa.array(positions)) for column, positions, _ in parts]
     whole = taken[0] if len(taken) == 1 else pa.concat_arrays(taken)
     if start == rows and bool((order == np.arange(rows)).all()):
         return whole
@@ -130,14 +152,16 @@ def comparable(array: pa.Array) -> pa.Array:
     return array
 
 
-def equal(left: Sequence[pa.Array], at: Ints, right: Sequence[pa.Array], to: Ints) -> Mask:
+def equal(left: Sequence[Words], at: Ints, right: Sequence[Words], to: Ints) -> Mask:
     """Whether the keys at positions of the left columns equal those at the right's, one by one."""
     out: Mask | None = None
     for a, b in zip(left, right, strict=True):
-        if width(a.type) in _DTYPES and a.null_count == 0 and b.null_count == 0:
-            same = plain(a)[at] == plain(b)[to]
+        if a.comparable and b.comparable:
+            assert a.values is not None
+            assert b.values is not None
+            same = a.values[at] == b.values[to]
         else:
-            x, y = comparable(a.take(pa.array(at))), comparable(b.take(pa.array(to)))
+            x, y = comparable(a.array.take(pa.array(at))), comparable(b.array.take(pa.array(to)))
             equals = pc.fill_null(pc.equal(x, y), False)
             if x.null_count and y.null_count:
                 equals = pc.or_(equals, pc.and_(x.is_null(), y.is_null()))

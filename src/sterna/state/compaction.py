@@ -180,13 +180,16 @@ def _deepest(refs: Sequence[RunRef], cache: RunCache, budget: int, limit: int) -
     small, large = 0, 64  # the bits of a cell that fits the budget, and of one that does not
     if _cost(layer, cache, 0, END) <= budget:
         small = 64
+    inside = layer  # what a cell has that does not fit is all that there is for smaller ones
     while small < large - 1:
         bits = (small + large) // 2
         lo = at >> bits << bits
-        if _cost(layer, cache, lo, lo + (1 << bits)) <= budget:
+        hi = lo + (1 << bits)
+        some = [ref for ref in inside if ref.lo < hi and ref.hi > lo]
+        if _cost(some, cache, lo, hi) <= budget:
             small = bits
         else:
-            large = bits
+            large, inside = bits, some
     lo = at >> small << small
     hi = lo + (1 << small)
     # Where the next level is the last and holds no more than what joins it, both become one: else keys that
@@ -203,10 +206,9 @@ def _cost(refs: Sequence[RunRef], cache: RunCache, lo: int, hi: int) -> int:
     """The rows in a range; a row of more than 256 bytes counts for several."""
     total = 0
     for ref in refs:
-        part = ref.cut(lo, hi)
-        if part is not None:
-            start, stop = cache.open(part).span(part.lo, part.hi)
-            total += (stop - start) * _weight(ref)
+        start, stop = max(lo, ref.lo), min(hi, ref.hi)
+        if start < stop:
+            total += cache.open(ref).count(start, stop) * _weight(ref)
     return total
 
 

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from sterna.state.columns import Hashes, Ints, Mask, equal, flags, gather, plain, valid, width
+from sterna.state.columns import Hashes, Ints, Mask, Words, equal, flags, gather, plain, valid, width
 from sterna.state.refs import END, RunRef, newest_first
 from sterna.state.run import Run
 from sterna.state.runs import RunCache
@@ -73,21 +73,28 @@ def views_of(refs: Sequence[RunRef], cache: RunCache) -> list[View]:
     return out
 
 
-def narrow(needles: Hashes, lo: int, hi: int) -> tuple[int, int]:
-    """The slice of sorted needles that lies in ``[lo, hi)``."""
-    first = int(needles.searchsorted(np.uint64(lo))) if lo > 0 else 0
-    last = int(needles.searchsorted(np.uint64(hi))) if hi < END else len(needles)
-    return first, last
+class Spans:
+    """Which of some sorted needles lie in the range of each view: one search for all views."""
+
+    def __init__(self, views: Sequence[View]) -> None:
+        self._lows = np.array([view.lo for view in views], np.uint64)
+        self._lasts = np.array([view.hi - 1 for view in views], np.uint64)
+
+    def of(self, needles: Hashes) -> tuple[list[int], list[int]]:
+        """Where the needles of each view begin, and where they end."""
+        begins: list[int] = needles.searchsorted(self._lows).tolist()
+        ends: list[int] = needles.searchsorted(self._lasts, "right").tolist()
+        return begins, ends
 
 
 def match(
-    run: Run, names: Sequence[str], rows: Ints, hashes: Hashes, keys: Sequence[pa.Array], who: Ints
+    run: Run, names: Sequence[str], rows: Ints, hashes: Hashes, keys: Sequence[Words], who: Ints
 ) -> tuple[Ints, Ints]:
     """The rows that hold the needles ``who``, searched from ``rows`` on, and those needles; one row a needle.
 
     ``rows[i]`` holds the hash of needle ``who[i]``; a needle that is not at it may be at one of the next.
     """
-    columns = [run.column(name) for name in names]
+    columns = [run.words(name) for name in names]
     found: list[tuple[Ints, Ints]] = []
     while len(who):
         same = equal(columns, rows, keys, who)
@@ -119,7 +126,7 @@ class Located:
         """A value column, aligned to the keys; null where a key has no row."""
         name = f"v.{column}"
         return gather(
-            self._types[name], self._rows, [(run.column(name), at, to) for run, at, to in self.parts]
+            self._types[name], self._rows, [(run.words(name), at, to) for run, at, to in self.parts]
         )
 
     def numpy(self, column: str, default: Any) -> npt.NDArray[Any]:
@@ -139,9 +146,9 @@ class Located:
         else:
             raise TypeError(f"column {column!r} is {kind}: only numbers, dates and times have a NumPy form")
         for run, at, to in self.parts:
-            array = run.column(name)
-            values = flags(array, at) if pa.types.is_boolean(kind) else plain(array).view(out.dtype)[at]
-            known = valid(array, at)
+            held = run.words(name)
+            values = flags(held.array, at) if held.values is None else held.values.view(out.dtype)[at]
+            known = None if held.full else valid(held.array, at)
             if known is not None and not known.all():
                 values = np.where(known, values, np.asarray(default, out.dtype))
             out[to] = values
@@ -159,10 +166,12 @@ def locate(
     out = Located(types, len(hashes))
     settled = np.zeros(len(hashes), np.bool_)
     active: Ints | None = None  # the needles still looked for, where dropping the others has paid
-    needles = hashes
+    needles, looked_for = hashes, [Words(key) for key in keys]
+    spans = Spans(views)
+    begins, ends = spans.of(needles)
     waste = 0
-    for view in views:
-        first, last = narrow(needles, view.lo, view.hi)
+    for number, view in enumerate(views):
+        first, last = begins[number], ends[number]
         if first == last:
             continue
         run = view.run
@@ -176,7 +185,7 @@ def locate(
             wanted = ~settled[who] if wanted is None else wanted & ~settled[who]
         if wanted is not None:
             rows, who = rows[wanted], who[wanted]
-        rows, who = match(run, names, rows, hashes, keys, who)
+        rows, who = match(run, names, rows, hashes, looked_for, who)
         if not len(who):
             continue
         settled[who] = True
@@ -189,6 +198,7 @@ def locate(
         if waste * 4 > len(needles):
             active = np.flatnonzero(~settled)
             needles = hashes[active]
+            begins, ends = spans.of(needles)
             waste = 0
             if not len(active):
                 break
@@ -201,8 +211,9 @@ def all_rows(
     """The live rows of each key of a rows table: (run, rows, needles), the newest run first."""
     out: list[tuple[Run, Ints, Ints]] = []
     dead = np.zeros(len(hashes), np.bool_)
-    for view in views:
-        first, last = narrow(hashes, view.lo, view.hi)
+    looked_for = [Words(key) for key in keys]
+    begins, ends = Spans(views).of(hashes)
+    for first, last, view in zip(begins, ends, views, strict=True):
         if first == last:
             continue
         if horizon is not None and not view.deletes and view.newest is not None and view.newest < horizon:
@@ -220,7 +231,7 @@ def all_rows(
         sees = view.sees(hashes[who])
         if sees is not None:
             rows, who = rows[sees], who[sees]
-        same = equal([run.column(name) for name in names], rows, keys, who)
+        same = equal([run.words(name) for name in names], rows, looked_for, who)
         if not same.all():
             rows, who = rows[same], who[same]
         if view.deletes:
@@ -279,6 +290,6 @@ def survivors(names: Sequence[str], run: Run, rows: Ints, killer: View) -> Ints:
         hit = hit[sees]
     if not len(hit):
         return rows
-    keys = [run.column(name).take(pa.array(rows)) for name in names]
+    keys = [Words(run.column(name).take(pa.array(rows))) for name in names]
     _, dead = match(stones, names, at[hit], hashes, keys, hit)
     return np.delete(rows, dead)

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from sterna.state.columns import Hashes, Ints, Mask, build, equal, identify, plain
+from sterna.state.columns import Hashes, Ints, Mask, Words, build, equal, identify, plain
 from sterna.state.columns import take as take_column
 from sterna.state.run import Run
 from sterna.state.spec import TableSpec
@@ -104,7 +104,8 @@ class _Merger:
         at = np.flatnonzero(twin)
         if not len(at):
             return order
-        same = equal(self.keys(), order[at], self.keys(), order[at + 1])
+        keys = [Words(column) for column in self.keys()]
+        same = equal(keys, order[at], keys, order[at + 1])
         stays = np.ones(len(order), np.bool_)
         if not same.all():
             # Different keys share a hash: their rows may alternate, so equal neighbours are not enough.

@@ -8,23 +8,28 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sterna.state.columns import Hashes, Ints, plain
+from sterna.state.columns import Hashes, Ints, Words, plain
 from sterna.state.refs import END
 from sterna.state.seek import Index, search
+
+COUNTS = 64
+"""How many counts a run remembers."""
 
 
 class Run:
     """An opened run: a record batch sorted by hash."""
 
-    __slots__ = ("_columns", "_gone", "_index", "_stones", "batch", "hashes", "rows")
+    __slots__ = ("_columns", "_counts", "_gone", "_index", "_stones", "_words", "batch", "hashes", "rows")
 
     def __init__(self, batch: pa.RecordBatch, stored: memoryview | None = None) -> None:
         self.batch = batch
         self.rows: int = batch.num_rows
         self.hashes: Hashes = plain(batch.column("_hash"))
         self._columns: dict[str, pa.Array] = {}
+        self._words: dict[str, Words] = {}
         self._gone: Ints | None = None
         self._stones: Run | None = None
+        self._counts: dict[tuple[int, int], int] = {}
         self._index = None if stored is None else Index(self.hashes, stored)
 
     def column(self, name: str) -> pa.Array:
@@ -34,21 +39,38 @@ class Run:
             column = self._columns[name] = self.batch.column(name)
         return column
 
+    def words(self, name: str) -> Words:
+        """One column, with its values as words."""
+        words = self._words.get(name)
+        if words is None:
+            words = self._words[name] = Words(self.column(name))
+        return words
+
     def span(self, lo: int, hi: int) -> tuple[int, int]:
         """The positions [start, stop) of the rows whose hash is in ``[lo, hi)``."""
         start = 0 if lo <= 0 else int(self.hashes.searchsorted(np.uint64(lo))) if lo < END else self.rows
         stop = self.rows if hi >= END else int(self.hashes.searchsorted(np.uint64(hi)))
         return start, max(start, stop)
 
+    def count(self, lo: int, hi: int) -> int:
+        """How many rows have a hash in ``[lo, hi)``; what was asked before is remembered.
+
+        Compaction asks of every reference, again and again, and to look costs the pages that are touched.
+        """
+        known = self._counts.get((lo, hi))
+        if known is None:
+            start, stop = self.span(lo, hi)
+            if len(self._counts) >= COUNTS:
+                self._counts.clear()
+            known = self._counts[lo, hi] = stop - start
+        return known
+
     def find(self, needles: Hashes) -> tuple[Ints, Ints]:
-        """Which of some sorted needles are hashes of this run, and the first row of each."""
-        if not self.rows:
-            return np.empty(0, np.int64), np.empty(0, np.int64)
-        first = int(needles.searchsorted(self.hashes[0]))
-        last = int(needles.searchsorted(self.hashes[-1], "right"))
-        needles = needles[first:last]
-        who, rows = search(self.hashes, needles) if self._index is None else self._index.find(needles)
-        return who + first, rows
+        """Which of some sorted needles are hashes of this run, and the first row of each.
+
+        The needles must lie between its first and its last hash.
+        """
+        return search(self.hashes, needles) if self._index is None else self._index.find(needles)
 
     def repeats(self, rows: Ints) -> Ints:
         """How many rows, from each of these first ones on, share its hash."""

@@ -73,19 +73,19 @@ class Index:
         word = (bucket >> _SIX).view(np.int64)
         words = self._words[word]
         bit = bucket & _LOW
-        who = np.flatnonzero(((words >> bit) & _ONE).astype(np.bool_))
+        who = ((words >> bit) & _ONE).astype(np.bool_).nonzero()[0]
         if len(who) < len(needles):
             needles, word, words, bit = needles[who], word[who], words[who], bit[who]
         rows = self._before[word] + _popcount(words & ((_ONE << bit) - _ONE))
         values = self._hashes[rows]
-        late = np.flatnonzero(values < needles)
+        late = (values < needles).nonzero()[0]
         while len(late):
             # Two rows in one bucket make the position too low by one. The end is never passed: a needle's
             # bucket has a row, and all needles are at most the last hash.
             rows[late] += 1
             values[late] = self._hashes[rows[late]]
             late = late[values[late] < needles[late]]
-        there = np.flatnonzero(values == needles)
+        there = (values == needles).nonzero()[0]
         if len(there) == len(who):
             return who, rows
         return who[there], rows[there]

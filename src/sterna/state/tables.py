@@ -214,7 +214,11 @@ class Table:
     def _all_views(self) -> list[View]:
         if self._views is None:
             self._views = views_of(self.refs, self._cache)
-        memory = [View(run, [(0, END)], len(run.gone) > 0) for run in reversed(self._memory)]
+        memory = [
+            View(run, [(int(run.hashes[0]), int(run.hashes[-1]) + 1)], len(run.gone) > 0)
+            for run in reversed(self._memory)
+            if run.rows
+        ]
         return memory + self._views
 
     def _slices(self, lo: int, hi: int) -> list[Slice]:
@@ -270,7 +274,7 @@ class Table:
             gather(
                 self._types[name],
                 len(places),
-                [(run.column(name), rows, spot) for (run, rows), spot in zip(parts, spots, strict=True)],
+                [(run.words(name), rows, spot) for (run, rows), spot in zip(parts, spots, strict=True)],
             )
             for name in names
         ]
