@@ -9,6 +9,7 @@ changed: a second attempt is harmless. Messages for other operators pass through
 
 from __future__ import annotations
 
+import itertools
 import math
 import os
 import time
@@ -28,7 +29,7 @@ from sterna.engine import hashed
 from sterna.engine import messages as kinds
 from sterna.engine.crash import crash_point
 from sterna.engine.inbox import Inbox
-from sterna.engine.messages import Message, json_body
+from sterna.engine.messages import Message, in_pieces, json_body
 from sterna.engine.plans import Change, TableRefs
 from sterna.engine.route import merge_stats, split
 from sterna.engine.where import executor
@@ -310,8 +311,8 @@ class _Apply:
                 rows = Rows(rows.hashes, rows.batch.add_column(0, ORIGIN, origin))
                 for worker, chunk in split(rows, self.task.configurations[reader]):
                     slot = self.task.seats[reader][worker]
-                    body = _wire(chunk).serialize()
-                    yield Message(slot, kinds.ROWS, reader, edge.number, self.worker, 0, body)
+                    like = Message(slot, kinds.ROWS, reader, edge.number, self.worker)
+                    yield from in_pieces(like, chunk.wire(), itertools.count())
         digest = self.digest.hexdigest()
         for reader in sorted({reader for reader, _ in consumers}):
             for slot in self.task.seats[reader][: self.task.configurations[reader].workers]:
@@ -353,11 +354,6 @@ class _Apply:
 
 def _origin(origins: Callable[[], Hashes] | None, output: pa.RecordBatch) -> pa.Array:
     return pa.array(np.zeros(output.num_rows, np.uint64) if origins is None else origins())
-
-
-def _wire(rows: Rows) -> pa.RecordBatch:
-    columns = [pa.array(rows.hashes, pa.uint64()), *rows.batch.columns]
-    return pa.RecordBatch.from_arrays(columns, names=["_hash", *rows.batch.schema.names])
 
 
 def _one_batch(table: pa.Table) -> pa.RecordBatch:

@@ -7,11 +7,12 @@ fails the epoch; nothing has changed by then.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Mapping
 
 import pyarrow as pa
 
-from sterna.engine.messages import CHUNK_BYTES, STATE, Message
+from sterna.engine.messages import CHUNK_BYTES, STATE, Message, in_pieces
 from sterna.engine.plans import Extraction
 from sterna.operators.base import Operator
 from sterna.state.refs import RunRef, keep
@@ -30,16 +31,14 @@ def extract(
     for number, spec in enumerate(operator.tables):
         table = Table(spec, task.refs[spec.name], cache, horizons.get(spec.name))
         for target, ranges in sorted(task.ranges.items()):
-            sequence = 0
+            like = Message(seats[target], STATE, task.operator, number, task.worker)
+            sequence = itertools.count()
             for lo, hi in ranges:
-                for piece in pieces(table, task.refs[spec.name], cache, lo, hi):
-                    yield Message(
-                        seats[target], STATE, task.operator, number, task.worker, sequence, piece.serialize()
-                    )
-                    sequence += 1
+                for chunk in chunks(table, task.refs[spec.name], cache, lo, hi):
+                    yield from in_pieces(like, chunk, sequence)
 
 
-def pieces(table: Table, refs: list[RunRef], cache: RunCache, lo: int, hi: int) -> Iterator[pa.RecordBatch]:
+def chunks(table: Table, refs: list[RunRef], cache: RunCache, lo: int, hi: int) -> Iterator[pa.RecordBatch]:
     """The live content of a range, cut into batches of about ``CHUNK_BYTES``."""
     size = 0
     for ref in keep(refs, [(lo, hi)]):

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import struct
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -30,7 +30,14 @@ SCHEMA = pa.schema([pa.field("slot", pa.int32()), pa.field("body", pa.binary())]
 HEADER = struct.Struct("<iiiiiixxxxxxxx")  # 32 bytes, so that the Arrow content behind it stays aligned
 
 CHUNK_BYTES = 16 << 20
-"""About how large a body may become: large enough to be cheap, small enough to stream."""
+"""How much state is read at once: large enough to be cheap, small enough to stream."""
+
+PIECE_BYTES, BATCH_BYTES = 256 << 10, 1 << 20
+"""About how large a body, and a batch of bodies, may become.
+
+The JVM copies a body several times on its way from Python to Python. Small ones stay in the processor's
+cache, and are no humongous objects to its collector.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +77,21 @@ def parse(body: Any) -> Message:
     return Message(slot, kind, operator, number, source, sequence, buffer[HEADER.size :])
 
 
+def in_pieces(like: Message, rows: pa.RecordBatch, sequence: Iterator[int]) -> Iterator[Message]:
+    """Messages like one that has no content, with the rows in bodies of about ``PIECE_BYTES``.
+
+    Example:
+        >>> rows = pa.RecordBatch.from_pydict({"n": np.arange(120_000)})
+        >>> found = in_pieces(Message(0, ROWS), rows, iter(range(10)))
+        >>> [(one.sequence, len(one.batch(rows.schema))) for one in found]
+        [(0, 30000), (1, 30000), (2, 30000), (3, 30000)]
+    """
+    parts = max(1, -(-rows.nbytes // PIECE_BYTES))
+    step = max(1, -(-rows.num_rows // parts))
+    for start in range(0, rows.num_rows, step):
+        yield replace(like, sequence=next(sequence), body=rows.slice(start, step).serialize())
+
+
 def pack(messages: Iterable[Message]) -> Iterator[pa.RecordBatch]:
     """Messages as Arrow batches of bounded size."""
     held: list[Message] = []
@@ -77,7 +99,7 @@ def pack(messages: Iterable[Message]) -> Iterator[pa.RecordBatch]:
     for message in messages:
         held.append(message)
         size += len(message.body)
-        if size >= CHUNK_BYTES or len(held) >= 1024:
+        if size >= BATCH_BYTES or len(held) >= 1024:
             yield _packed(held)
             held, size = [], 0
     if held:

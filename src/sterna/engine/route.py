@@ -10,6 +10,7 @@ Fails if a recipe does, with ``InvalidInput`` or ``FoldError``; a batch without 
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -21,7 +22,7 @@ import pyarrow as pa
 
 from sterna.configuration import Configuration
 from sterna.dataflow import Dataflow
-from sterna.engine.messages import COMBINED, HELLO, LATE, ROWS, STATS, Message, json_body
+from sterna.engine.messages import COMBINED, HELLO, LATE, ROWS, STATS, Message, in_pieces, json_body
 from sterna.engine.where import executor
 from sterna.operators.base import NEVER, Edge, Rows, contiguous, hash_name, microseconds
 from sterna.sources.recipe import Recipe
@@ -67,7 +68,7 @@ def route(
 ) -> Iterator[Message]:
     """Messages for one source partition; see the module's docstring."""
     seen = _Seen()
-    sequence = 0
+    sequence = itertools.count()
     began = time.perf_counter()
     first = task.members[0] if task.members else 0
     if partition == 0:
@@ -90,8 +91,8 @@ def route(
             else:
                 rows, late = _made(_given(batch, source, edge.recipe, flow), edge, task, seen)
             if late is not None and task.keep_late:
-                body = _wire(late).serialize()
-                yield Message(task.seats[0][0], LATE, 0, edge.number, partition, sequence, body)
+                like = Message(task.seats[0][0], LATE, 0, edge.number, partition)
+                yield from in_pieces(like, late.wire(), sequence)
             if kind == ROWS and edge.number in task.combine and rows.count:
                 before = rows.count
                 rows, kind = flow.operators[operator].combine(rows), COMBINED
@@ -99,11 +100,8 @@ def route(
                 tally[0] += before
                 tally[1] += rows.count
             for worker, chunk in split(rows, task.configurations[operator]):
-                slot = task.seats[operator][worker]
-                yield Message(
-                    slot, kind, operator, edge.number, partition, sequence, _wire(chunk).serialize()
-                )
-        sequence += 1
+                like = Message(task.seats[operator][worker], kind, operator, edge.number, partition)
+                yield from in_pieces(like, chunk.wire(), sequence)
     stats = {
         "rows": seen.rows,
         "newest": seen.newest,
@@ -192,11 +190,6 @@ def _rows(batch: pa.RecordBatch, source: int, edge: Edge, task: Routing, flow: D
         c if c.type == item.type else c.cast(item.type) for c, item in zip(columns, schema, strict=True)
     ]
     return Rows(hashes, pa.RecordBatch.from_arrays(columns, schema=schema))
-
-
-def _wire(rows: Rows) -> pa.RecordBatch:
-    columns = [pa.array(rows.hashes, pa.uint64()), *rows.batch.columns]
-    return pa.RecordBatch.from_arrays(columns, names=["_hash", *rows.batch.schema.names])
 
 
 def _on_time(rows: Rows, edge: Edge, watermark: int | None, seen: _Seen) -> tuple[Rows, Rows | None]:

@@ -41,6 +41,12 @@ if TYPE_CHECKING:
     from sterna.engine.placement import Pinned, Placer
 
 ARROW_ROWS = 1 << 17
+ARROW_BYTES = 4 << 20
+"""How much Spark puts into a batch for Python.
+
+It doubles the memory for a batch while it fills it, and copies what is there: with its 64 MB, 72 MB of
+bodies took 196 ms of its processors' time to hand to Python, with 4 MB they take 79.
+"""
 JOB_ATTEMPTS = 4
 CARRIED_BYTES = 16 << 20
 """State up to this size is read by the first routing task.
@@ -52,6 +58,7 @@ SPARK_SCHEMA = StructType([StructField("slot", IntegerType()), StructField("body
 SETTINGS = (
     "spark.sql.adaptive.enabled",
     "spark.sql.execution.arrow.maxRecordsPerBatch",
+    "spark.sql.execution.arrow.maxBytesPerBatch",
     "spark.sql.shuffle.partitions",
 )
 
@@ -178,8 +185,9 @@ class SparkRunner:
     def _configure(self, spark: SparkSession, slots: int) -> None:
         if self._prepared == slots:
             return
+        values = ("false", str(ARROW_ROWS), str(ARROW_BYTES), str(slots))
         # The query's own session, a clone: the user's stays as it is.
-        for name, value in zip(SETTINGS, ("false", str(ARROW_ROWS), str(slots)), strict=True):
+        for name, value in zip(SETTINGS, values, strict=True):
             spark.conf.set(name, value)
         self._prepared = slots
 

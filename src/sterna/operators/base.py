@@ -117,6 +117,11 @@ class Rows:
         """Rows ``start`` to ``stop``, without copying."""
         return Rows(self.hashes[start:stop], self.batch.slice(start, stop - start))
 
+    def wire(self) -> pa.RecordBatch:
+        """As they travel: the hashes in a column of their own, before the others."""
+        columns = [pa.array(self.hashes, pa.uint64()), *self.batch.columns]
+        return pa.RecordBatch.from_arrays(columns, names=["_hash", *self.batch.schema.names])
+
     @classmethod
     def empty(cls, schema: pa.Schema) -> Rows:
         """No rows of this schema."""
