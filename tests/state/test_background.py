@@ -9,7 +9,8 @@ import pyarrow as pa
 import pytest
 
 from sterna.state import RunCache, Store, Table, TableSpec, background
-from sterna.state.background import BackgroundThread, deepest, digest, offered, prepare, seat
+from sterna.state.background import BackgroundThread, digest, offered, prepare, seat
+from sterna.state.compaction import deepest
 
 ID = pa.schema([("id", pa.int64())])
 SPEC = TableSpec("t", "value", ID, pa.schema([("n", pa.int64())]))

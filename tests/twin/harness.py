@@ -16,13 +16,13 @@ import numpy as np
 from sterna import strategies
 from sterna.configuration import Configuration
 from sterna.control import Entry, EventTime, new_name
-from sterna.engine import apply, extract
+from sterna.engine import apply, extract, messages
 from sterna.engine.coordinator import Options
 from sterna.errors import UpdateRefused
 from sterna.hashing import hash_keys
 from sterna.operators.base import LATER
 from sterna.sinks import memory
-from sterna.state import background
+from sterna.state import background, compaction
 from sterna.state.compaction import compact
 from sterna.targets import Target, balance, bins, explicit, rescale
 from sterna.testing import Clock, Crash, Twin, crashing
@@ -45,9 +45,10 @@ def churning():
     with (
         mock.patch.object(apply, "compact", partial(compact, depth=2, scattered=4)),
         mock.patch.object(apply, "COMPACT_ROWS", 6),
-        mock.patch.object(apply, "allowed_depth", return_value=2),
+        mock.patch.object(compaction, "allowed_depth", return_value=2),
         mock.patch.object(background, "compact", partial(compact, depth=2, scattered=4)),
         mock.patch.object(extract, "CHUNK_BYTES", 256),
+        mock.patch.object(messages, "PIECE_BYTES", 64),
     ):
         yield
 

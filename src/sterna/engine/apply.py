@@ -45,8 +45,8 @@ from sterna.operators.base import (
     empty_batch,
 )
 from sterna.sinks.base import TaskSink
-from sterna.state.background import HURRY, Later, deepest, digest, offered, prepare
-from sterna.state.compaction import allowed_depth, compact
+from sterna.state.background import HURRY, Later, digest, offered, prepare
+from sterna.state.compaction import compact, too_deep
 from sterna.state.refs import EPOCH_AGES, RunRef, coalesce, drop, to_changes
 from sterna.state.runs import RunCache
 from sterna.state.tables import Table, TableSpec
@@ -268,8 +268,8 @@ class _Apply:
         durable = self.task.fsync
         if self.later is not None:
             refs = coalesce([*table.refs, *fresh])
-            depth, allowed = deepest(refs), allowed_depth(refs)
-            if depth <= PATIENCE * allowed:
+            depth = too_deep(refs, horizon)
+            if depth <= PATIENCE:
                 name = self._offer(spec.name, digest(refs), self.task.epoch)
                 self.work[name] = partial(
                     prepare,
@@ -281,7 +281,7 @@ class _Apply:
                     horizon,
                     piece=piece,
                     durable=durable,
-                    turn=partial(self.later.turn, depth > HURRY * allowed),
+                    turn=partial(self.later.turn, depth > HURRY),
                 )
                 return refs
         refs, merged = compact(

@@ -238,17 +238,3 @@ def prepare(
         if rows:
             document = {"refs": [ref.to_list() for ref in merged], "rows": rows}
             cache.store.write_document(f"{name}.json", document, durable=durable)
-
-
-def deepest(refs: Sequence[RunRef]) -> int:
-    """How many references of one level lie over one hash at most."""
-    edges: dict[int, list[tuple[int, int]]] = {}
-    for ref in refs:
-        edges.setdefault(ref.level, []).extend(((ref.lo, 1), (ref.hi, -1)))
-    most = 0
-    for steps in edges.values():
-        depth = 0
-        for _, step in sorted(steps):
-            depth += step
-            most = max(most, depth)
-    return most

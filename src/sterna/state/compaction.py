@@ -5,7 +5,8 @@ level in the cell around it become one run of the next level, and the inputs' re
 is a range that shares its first bits, as a bin does, the largest whose rows fit a piece of the budget. So the
 same cells are merged again and again: ranges cut anywhere would leave ever smaller pieces. The references
 alone say how far compaction has got, so it stops anywhere and goes on in the next epoch. When moves have left
-many small references, those of a narrow range are merged across levels.
+many small references, those of a narrow range are merged across levels. A level whose rows expire before
+merging them has paid is left alone (``lasting``).
 
 Why the order of runs survives: a merge takes *everything* of its level (or of its level and all lower ones)
 in its range, so what it makes is newer than all else of its new level there. It carries the greatest age of
@@ -27,18 +28,25 @@ import numpy as np
 import numpy.typing as npt
 
 from sterna.state.columns import Hashes
+from sterna.state.lasting import lasting
 from sterna.state.merging import Slice, merge
 from sterna.state.refs import END, RunRef, coalesce, drop, keep, newest_first
 from sterna.state.runs import RunCache
 from sterna.state.spec import TableSpec
 
-__all__ = ["Turn", "allowed_depth", "at_once", "compact", "merge"]
+__all__ = ["Turn", "allowed_depth", "at_once", "compact", "deepest", "merge", "too_deep"]
 
 DEPTH, WIDE_DEPTH, WIDE_ROW = 6, 12, 128
 """How many runs of one level over one hash are too many, and how many if rows have so many bytes.
 
 Looking a key up takes about 11 ns a run, whatever its row holds; merging a row takes 70 ns a level, and 170
 and more if it has 256 bytes. Deeper levels are fewer: the wider rows are, the better are deep ones.
+"""
+
+PAYS = 2
+"""For how many times so many epochs rows have to live for merging them to pay.
+
+A lookup an epoch in one run less is a fifteenth of what merging a row takes, or less where rows are wide.
 """
 
 SCATTERED = 64
@@ -105,7 +113,7 @@ def compact(
     merged = spent = 0
     piece = min(budget_rows, piece_rows or budget_rows)
     while budget_rows > 0:
-        job = _deepest(current, cache, piece, depth)
+        job = _deepest(lasting(current, horizon, PAYS * depth), current, cache, piece, depth)
         if job is None:
             job = _most_scattered(current, cache, piece, scattered)
         if job is None:
@@ -131,6 +139,26 @@ def compact(
         merged += sum(stop - start for _, start, stop in slices)
         spent += cost
     return current, merged
+
+
+def too_deep(refs: Sequence[RunRef], horizon: int | None) -> float:
+    """How many times deeper than wanted runs lie, of those that are worth merging."""
+    allowed = allowed_depth(refs)
+    return deepest(lasting(refs, horizon, PAYS * allowed)) / allowed
+
+
+def deepest(refs: Sequence[RunRef]) -> int:
+    """How many references of one level lie over one hash at most."""
+    edges: dict[int, list[tuple[int, int]]] = {}
+    for ref in refs:
+        edges.setdefault(ref.level, []).extend(((ref.lo, 1), (ref.hi, -1)))
+    most = 0
+    for steps in edges.values():
+        depth = 0
+        for _, step in sorted(steps):
+            depth += step
+            most = max(most, depth)
+    return most
 
 
 def allowed_depth(refs: Sequence[RunRef]) -> int:
@@ -163,10 +191,15 @@ def _slices(refs: Sequence[RunRef], cache: RunCache) -> list[Slice]:
     return out
 
 
-def _deepest(refs: Sequence[RunRef], cache: RunCache, budget: int, limit: int) -> _Job | None:
-    """The cell where most references of one level lie over one another, if that is too many."""
+def _deepest(
+    some: Sequence[RunRef], refs: Sequence[RunRef], cache: RunCache, budget: int, limit: int
+) -> _Job | None:
+    """The cell where most references of one level lie over one another, if that is too many.
+
+    Only levels of which there are some are looked at.
+    """
     best = 0, 0, 0  # depth, level, where
-    for level in sorted({ref.level for ref in refs}):
+    for level in sorted({ref.level for ref in some}):
         layer = [ref for ref in refs if ref.level == level]
         depth = 0
         for at, step in sorted([(ref.lo, 1) for ref in layer] + [(ref.hi, -1) for ref in layer]):
