@@ -144,6 +144,17 @@ def all_peers():
                 "spark_state_rows": 2_200_000,
                 "spark_rows_per_second": 100_000,
                 "ratio": 9.0,
+                "other_sizes": [
+                    {
+                        "query": "q3",
+                        "rows_per_epoch": 123_000,
+                        "sterna_state_rows": 700_000,
+                        "sterna_rows_per_second": 450_000,
+                        "spark_state_rows": 700_000,
+                        "spark_rows_per_second": 100_000,
+                        "ratio": 4.5,
+                    }
+                ],
             },
             {
                 "query": "q5",

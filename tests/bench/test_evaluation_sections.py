@@ -263,7 +263,7 @@ def test_more_keys_are_compared_with_the_paper(section):
 def test_peers_that_are_better_are_named(section):
     found = section(peers.section, **steady.peers())
     assert "- 1,024 MB: the median latency before: flink 200, Sterna 300" in found.text
-    assert "| Q3 | 500,000 | 2,200,000 | 2,200,000 | 900,000 | 100,000 | 9.00× |" in found.text
+    assert "| Q3 | 500,000 | 2,200,000 | 2,200,000 | 900,000 | 100,000 | 9.00× |\n| Q3 | 123" in found.text
     assert "| Q5 | 200,000 | 30,000 | – | 500,000 | 250,000 | 2.00× |" in found.text
     assert "1,500,000 a second and core packed" in found.text
     assert found.here.startswith("a peer is better in 1 figure")

@@ -271,7 +271,15 @@ def line(system, **figures):
 
 def test_where_a_peer_is_better_it_is_said():
     found = {
-        "queries": [{"query": "q5", "ratio": 0.8, "spark_rows_per_second": 10, "sterna_rows_per_second": 8}],
+        "queries": [
+            {
+                "query": "q5",
+                "rows_per_epoch": 4,
+                "ratio": 0.8,
+                "spark_rows_per_second": 10,
+                "sterna_rows_per_second": 8,
+            }
+        ],
         "throughput": {
             "keys": 8192,
             "ratio_to_flink": 0.9,
@@ -287,7 +295,7 @@ def test_where_a_peer_is_better_it_is_said():
         "rescale": {"results": [line("sterna"), line("flink", before_p50_ms=1.0, during_max_ms=100.0)]},
     }
     assert telling.peer_better(found) == [
-        "q5: Spark's own version takes 10 rows a second, Sterna 8",
+        "q5, 4 rows an epoch: Spark's own version takes 10 rows a second, Sterna 8",
         "count by key, 8,192 keys: flink takes 10 records a second, Sterna 9",
         "count by key, 64 keys: spark takes 40 records a second, Sterna 20",
         "1 MB: the median latency before: flink 1, Sterna 10",

@@ -285,10 +285,51 @@ def test_a_turn_that_fails_costs_only_its_round(monkeypatch, tmp_path):
     assert line["sterna_state_rows"] == 5
     assert looked == [True, True, False]
     ((what, error),) = failures
-    assert (what, str(error)) == ("queries, q8: round 1, spark", "it broke")
+    assert (what, str(error)) == ("queries, q8: 300,000 rows an epoch, round 1, spark", "it broke")
     mine, theirs = iter([500.0]), iter([None])
     with pytest.raises(RuntimeError, match="no round"):
         comparison().line(1)
+
+
+def test_a_query_is_measured_with_other_sizes_of_its_epochs_too(monkeypatch, tmp_path):
+    """One that fails costs only itself, and one that Spark wins is told of."""
+    monkeypatch.setattr(queries, "join_formats", lambda *_: ())
+    monkeypatch.setattr(Load, "files", lambda *_: MagicMock())
+    monkeypatch.setitem(LOADS, "q3", replace(LOADS["q3"], each=1_000, also=(500, 200, 100)))
+    failures = []
+
+    def on_sterna(*arguments, look):
+        load = arguments[4]
+        if load.rows == 200:
+            raise OSError("it broke")
+        return Run(float(load.rows), (1.0,), [])
+
+    monkeypatch.setattr(queries, "on_sterna", on_sterna)
+    monkeypatch.setattr(queries, "on_spark", lambda *_: Run(150.0, (1.0,), []))
+    (line,) = queries.compare(
+        MagicMock(),
+        tmp_path,
+        ["q3"],
+        FULL,
+        1,
+        lambda _: None,
+        lambda what, error: failures.append(f"{what}: {error}"),
+    )
+    assert (line["rows_per_epoch"], line["ratio"]) == (1_000, 6.67)
+    assert [(one["rows_per_epoch"], one["ratio"]) for one in line["other_sizes"]] == [
+        (500, 3.33),
+        (100, 0.67),
+    ]
+    assert failures[0] == "queries, q3: 200 rows an epoch, round 1, sterna: it broke"
+    assert telling.goals({"queries": [line]}) == {"q3_ratio": 6.67, "q3_at_least_5": True}
+    assert telling.peer_better({"queries": [line]}) == [
+        "q3, 100 rows an epoch: Spark's own version takes 150 rows a second, Sterna 100"
+    ]
+
+
+def test_other_sizes_are_only_of_what_is_measured_whole():
+    assert FULL.load("q3").also == LOADS["q3"].also != ()
+    assert QUICK.load("q3").also == ()
 
 
 @pytest.mark.parametrize("name", [pytest.param("q4", marks=pytest.mark.slow), "q8"])
@@ -312,6 +353,7 @@ def test_spark_answers_the_same_in_every_format_of_a_join(spark, tmp_path, name)
 def _line(query, ratio):
     return {
         "query": query,
+        "rows_per_epoch": 100,
         "ratio": ratio,
         "at_least_5_times": ratio >= 5,
         "sterna_rows_per_second": round(10 * ratio),

@@ -78,7 +78,8 @@ def _queries(entry: Entry) -> str:
             *(count(line.number(f"{side}_rows_per_second")) for side in QUERY_SIDES),
             factor(line.number("ratio")),
         ]
-        for line in entry.each("queries")
+        for query in entry.each("queries")
+        for line in (query, *(query.each("other_sizes") if query.has("other_sizes") else []))
     ]
     heads = [
         "NEXMark",

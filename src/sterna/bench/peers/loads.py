@@ -5,8 +5,10 @@ An epoch holds the same number of rows every time, and its event time is as long
 from numbers when windows end. Where the goal is about many keys, the state holds many, and rows leave it as
 well as enter it while epochs count:
 
-- Query 3 keeps half of the persons and a fifth of the auctions for ever. Its epochs are the shortest, so it
-  takes many of them until the JVM has compiled what they need, and to measure some seconds.
+- Query 3 keeps half of the persons and a fifth of the auctions for ever. Its epochs are the shortest, so they
+  have the most rows, and it takes many of them until the JVM has compiled what they need, and to measure some
+  seconds. What an epoch costs however few rows it has is more of a shorter one: it is measured with half of
+  the rows, too.
 - Queries 8 and NBQ8 keep all persons and auctions of twelve hours, which are somewhat more than thirteen
   epochs: a window ends in the fourteenth.
 - Queries 4 and 6 keep the open auctions, of which some close in every epoch that counts, on both sides:
@@ -39,6 +41,7 @@ class Load:
     Attributes:
         reads: which columns of which kinds of events.
         each: rows an epoch, about; ``rows`` has the number.
+        also: rows of the epochs with which it is measured once more, all else being the same.
         epochs: how many there are.
         warm: how many of them do not count, while code is compiled and the state is built up; at least one.
         span: seconds of event time an epoch.
@@ -49,6 +52,7 @@ class Load:
 
     reads: Mapping[str, tuple[str, ...]]
     each: int = 300_000
+    also: tuple[int, ...] = ()
     epochs: int = 12
     warm: int = 5
     span: float = 20.0
@@ -149,9 +153,10 @@ LOADS = {
     "q2": Load({"bid": ("auction", "price")}, each=500_000),
     "q3": Load(
         {"person": ("id", "name", "city", "state"), "auction": ("id", "seller", "category")},
-        each=500_000,
-        epochs=40,
-        warm=20,
+        each=1_000_000,
+        also=(500_000,),
+        epochs=30,
+        warm=15,
     ),
     "q4": AUCTION_HOUSE,
     "q5": Load(COUNTED, each=200_000, epochs=10, warm=4, ends=1.0),
@@ -203,7 +208,8 @@ class Size:
             for own, most in ((whole.each, self.each), (whole.epochs, self.epochs), (whole.warm, self.warm))
         )
         in_flight = max(LEAST_IN_FLIGHT, whole.in_flight * each // whole.each)
-        return replace(whole, each=each, epochs=epochs, warm=warm, in_flight=in_flight)
+        also = whole.also if each == whole.each else ()
+        return replace(whole, each=each, also=also, epochs=epochs, warm=warm, in_flight=in_flight)
 
 
 FULL = Size()

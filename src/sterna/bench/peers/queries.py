@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -45,16 +46,24 @@ def compare(
 ) -> list[dict[str, Any]]:
     """A line for each query; both take so many turns.
 
-    A turn that fails is told of, and costs only its round; a query without a whole round has no line.
+    A turn that fails is told of, and costs only its round; a query without a whole round has no line. Where
+    it is measured with other sizes of epochs, too, these are under ``other_sizes``.
     """
+
+    def measured(name: str, load: Load) -> list[dict[str, Any]]:
+        try:
+            files = load.files(root, spark.sparkContext.defaultParallelism).written()
+            return [_Comparison(spark, root, name, load, files, say, fail).line(rounds)]
+        except Exception as error:  # noqa: BLE001 - as the docstring says
+            fail(f"queries, {name}: {load.rows:,} rows an epoch", error)
+            return []
+
     out = []
     for name in names:
-        try:
-            load = size.load(name)
-            files = load.files(root, spark.sparkContext.defaultParallelism).written()
-            out.append(_Comparison(spark, root, name, load, files, say, fail).line(rounds))
-        except Exception as error:  # noqa: BLE001 - as the docstring says
-            fail(f"queries, {name}", error)
+        load = size.load(name)
+        for line in measured(name, load):
+            others = [one for each in load.also for one in measured(name, replace(load, each=each, also=()))]
+            out.append({**line, "other_sizes": others} if others else line)
     return out
 
 
@@ -73,6 +82,7 @@ class _Comparison:
     ) -> None:
         self._spark, self._root, self._name, self._load, self._files = spark, root, name, load, files
         self._say, self._fail = say, fail
+        self._what = f"{name}: {load.rows:,} rows an epoch"
         self._formats: tuple[str | None, ...] = join_formats(name, spark.version) or (None,)
         self._tried: dict[str, int] = {}
 
@@ -97,9 +107,9 @@ class _Comparison:
             try:
                 run = found[side] = turns[side]()
             except Exception as error:  # noqa: BLE001 - as compare says
-                self._fail(f"queries, {self._name}: round {number + 1}, {side}", error)
+                self._fail(f"queries, {self._what}, round {number + 1}, {side}", error)
             else:
-                self._say(f"{self._name}, round {number + 1}: {side} {run.rate:,.0f} rows a second")
+                self._say(f"{self._what}, round {number + 1}: {side} {run.rate:,.0f} rows a second")
         return found
 
     def _sterna(self, look: bool) -> Run:

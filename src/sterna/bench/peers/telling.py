@@ -49,10 +49,10 @@ def peer_better(found: dict[str, Any]) -> list[str]:
     """In words, wherever a peer has the better figure."""
     out = [
         (
-            f"{line['query']}: Spark's own version takes {line['spark_rows_per_second']:,} rows a second, "
-            f"Sterna {line['sterna_rows_per_second']:,}"
+            f"{line['query']}, {line['rows_per_epoch']:,} rows an epoch: Spark's own version takes "
+            f"{line['spark_rows_per_second']:,} rows a second, Sterna {line['sterna_rows_per_second']:,}"
         )
-        for line in found.get("queries", [])
+        for line in sizes(found.get("queries", []))
         if line["ratio"] < 1
     ]
     out += [
@@ -85,6 +85,11 @@ def peer_better(found: dict[str, Any]) -> list[str]:
                     f"{_number(ours[name])}"
                 )
     return out
+
+
+def sizes(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The lines of the queries, each followed by those of other sizes of its epochs."""
+    return [one for line in lines for one in (line, *line.get("other_sizes", []))]
 
 
 def _counts(told: dict[str, Any]) -> list[dict[str, Any]]:
@@ -179,7 +184,7 @@ def _queries(lines: list[dict[str, Any]]) -> Table:
     )
     for name in heads:
         table.add_column(name, justify="left" if name == "query" else "right")
-    for line in lines:
+    for line in sizes(lines):
         table.add_row(
             line["query"],
             f"{line['rows_per_epoch']:,}",
