@@ -17,8 +17,12 @@ PATIENCE = 8
 """How many epochs it waits at the most, while they take too long."""
 SHARE = 0.35
 """Of the room between quiet epochs and the latency, what steps may take."""
+LITTLE = 0.25
+"""Room is little if it is less than this part of what lies between the median and the latency."""
 QUIET = 128
 """How many quiet epochs it remembers."""
+MOVING = 50
+"""How many epochs of steps it remembers, and has to know before it doubts what it knows of quiet ones."""
 STEPS = 8
 """How many steps it remembers."""
 
@@ -35,17 +39,29 @@ class Pace:
     the latency: a step must leave room for an epoch that is long by itself, and the epochs of steps differ
     more from each other than quiet ones do. With six tenths of the room, 2 to 4 % of the epochs were too long
     at 1 GiB of state, and the whole took 14 to 41 s.
+
+    While steps follow each other there are no quiet epochs, so what is known of them may be of another time:
+    of a burst of load that is over, or of nothing at all after a restart. Moving never makes an epoch
+    shorter. So where quiet epochs seem to leave little room or none, fifty epochs of steps that were shorter
+    know better.
     """
 
     def __init__(self, latency: float, recent: Sequence[EpochCost]) -> None:
         self._latency, self._recent = latency, recent
         self._seen = recent[-1].epoch if recent else -1
-        self._quiet = deque((epoch.milliseconds for epoch in recent if not epoch.bins), maxlen=QUIET)
+        self._quiet: deque[float] = deque(maxlen=QUIET)
+        self._moving: deque[float] = deque(maxlen=MOVING)
+        self._note(recent)
         self._took: dict[int, float] = {}
         self._steps: deque[tuple[int, float]] = deque(maxlen=STEPS)
         self._idle = 0
         self._allowed = 0.0
         self._halved = False
+
+    def _note(self, epochs: Sequence[EpochCost]) -> None:
+        """Takes note of what epochs took."""
+        for epoch in epochs:
+            (self._moving if epoch.bins else self._quiet).append(epoch.milliseconds)
 
     def moved(self, size: float) -> None:
         """Takes note of a step of so many bytes, in the epoch that comes next."""
@@ -56,7 +72,7 @@ class Pace:
         fresh = [epoch for epoch in self._recent if epoch.epoch > self._seen]
         if fresh:
             self._seen = fresh[-1].epoch
-        self._quiet.extend(epoch.milliseconds for epoch in fresh if not epoch.bins)
+        self._note(fresh)
         since = self._steps[0][0] if self._steps else self._seen
         self._took = {at: took for at, took in self._took.items() if at > since}
         self._took.update((epoch.epoch, epoch.milliseconds) for epoch in fresh)
@@ -76,7 +92,7 @@ class Pace:
 
     def _following(self) -> float:
         """The size of the next step from what the last ones added."""
-        usual, long = np.percentile(self._quiet, [50, 98]) if self._quiet else (0.0, 0.0)
+        usual, long = self._without_moves()
         last = self._steps[-1][1]
         # Bins are whole: what was allowed may be more than what was taken of it, but not by more than once
         # again.
@@ -92,3 +108,19 @@ class Pace:
             return 0.0
         added = float(np.percentile(alike, 75)) if alike else 0.0
         return min(allowed * (2.0 if added * 2 <= room else max(room / added, 0.5)), 2 * last)
+
+    def _without_moves(self) -> tuple[float, float]:
+        """What an epoch without a move takes: in the median, and the longest but for one in fifty."""
+        if not self._quiet:
+            return _typical(self._moving) if self._moving else (0.0, 0.0)
+        usual, long = _typical(self._quiet)
+        little = self._latency - long < LITTLE * (self._latency - usual)
+        if not little or len(self._moving) < MOVING:
+            return usual, long
+        bound, longest = _typical(self._moving)
+        return min(usual, bound), min(long, longest)
+
+
+def _typical(milliseconds: Sequence[float]) -> tuple[float, float]:
+    usual, long = np.percentile(milliseconds, [50, 98])
+    return float(usual), float(long)

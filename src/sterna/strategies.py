@@ -106,7 +106,8 @@ class Matched(Ordered):
 
     Workers are the nodes of a graph, senders on one side and receivers on the other, and every moving bin is
     an edge. An edge colouring with as many colours as the largest degree (König) is a schedule of that many
-    steps.
+    steps. With an order, each step takes the bins that come first in it, as far as it can without needing
+    more steps.
     """
 
     def __call__(
@@ -114,10 +115,13 @@ class Matched(Ordered):
     ) -> Iterator[Step]:
         """One matching at a time."""
         waiting: dict[tuple[int, int], deque[int]] = defaultdict(deque)
-        for bin_ in self.moving(current, target, statistics).tolist():
+        moving = self.moving(current, target, statistics).tolist()
+        place = {bin_: at for at, bin_ in enumerate(moving)}
+        for bin_ in moving:
             waiting[int(current.owners[bin_]), int(target.owners[bin_])].append(bin_)
         counts = {pair: len(bins) for pair, bins in waiting.items()}
-        for pairs in matchings(counts):
+        given = self.order == "as_given"
+        for pairs in matchings(counts, None if given else lambda pair: place[waiting[pair][0]]):
             yield [(waiting[pair].popleft(), pair[1]) for pair in pairs]
 
 
@@ -241,8 +245,9 @@ def register(name: str) -> Callable[[Strategy], Strategy]:
 
 def to_json(strategy: Strategy) -> dict[str, Any]:
     """How a strategy is written down in the control stream."""
+    made: type[Any] = type(strategy)  # what is derived from one of ours is one of the user's own
     for name, kind in _BUILT_IN.items():
-        if isinstance(strategy, kind):
+        if made is kind:
             given = {
                 k: operator.index(v) if isinstance(v, np.integer) else v
                 for k, v in vars(strategy).items()

@@ -90,9 +90,40 @@ def test_matched_uses_each_worker_once_a_step_and_as_few_steps_as_that_allows(jo
     assert len(steps) == max([*sent.values(), *received.values()], default=0)
 
 
-@given(COUNTS)
-def test_matchings_use_up_all_edges_in_as_many_rounds_as_the_largest_degree(counts):
-    rounds = list(matchings(counts))
+@pytest.mark.parametrize("order", strategies.ORDERS)
+@given(journey=journeys())
+def test_matched_takes_no_more_steps_in_any_order(journey, order):
+    current, target, known = journey
+    assert len(walk(strategies.matched(order=order), current, target, known)[0]) == len(
+        walk(strategies.matched(), current, target, known)[0]
+    )
+
+
+@given(journeys())
+def test_matched_begins_with_the_bin_that_is_first_in_its_order(journey):
+    """Every edge of a regular graph is in one of its perfect matchings, so this never costs a step."""
+    current, target, known = journey
+    moving = np.flatnonzero(current.owners != target.owners)
+    steps = walk(strategies.matched(order="hottest"), current, target, known)[0]
+    if len(moving):
+        hottest = moving[np.argmax(known.rows[moving])]
+        assert (hottest, target.owners[hottest]) in steps[0]
+
+
+def test_matched_moves_the_hottest_bins_first_across_pairs():
+    owners, wanted = [0, 0, 0, 0, 3, 3], [1, 1, 1, 2, 1, 2]
+    known = Statistics(np.ones(8), np.array([1.0, 2, 3, 9, 8, 1, 0, 0]), [])
+    current = Configuration(3, 4, np.array([*owners, 1, 2], np.int32))
+    target = Configuration(3, 4, np.array([*wanted, 1, 2], np.int32))
+    steps = list(strategies.matched(order="hottest")(current, target, known))
+    assert sorted(steps[0]) == [(3, 2), (4, 1)]
+    assert [sorted(step) for step in steps[1:]] == [[(2, 1), (5, 2)], [(1, 1)], [(0, 1)]]
+
+
+@pytest.mark.parametrize("order", [None, lambda pair: 10 * pair[0] - pair[1]])
+@given(counts=COUNTS)
+def test_matchings_use_up_all_edges_in_as_many_rounds_as_the_largest_degree(counts, order):
+    rounds = list(matchings(counts, order))
     used = Counter(pair for pairs in rounds for pair in pairs)
     assert used == Counter(counts)
     degrees = Counter()
@@ -192,6 +223,17 @@ def test_paced_knows_what_is_quiet_after_many_steps():
     assert max(100 + 5 * count for count in sizes) <= 200
 
 
+def test_a_strategy_made_of_a_built_in_one_is_not_taken_for_it():
+    class Mine(strategies.Matched):
+        pass
+
+    with pytest.raises(InvalidInput, match="has no name"):
+        strategies.to_json(Mine())
+    mine = strategies.register("made-of-matched")(Mine())
+    assert strategies.to_json(mine) == {"name": "made-of-matched"}
+    assert strategies.from_json({"name": "made-of-matched"}) is mine
+
+
 def test_paced_begins_with_one_bin_whatever_moved_before_it():
     earlier = [*QUIET, EpochCost(32, 120.0, 10**9, 500)]
     assert paced_sizes(lambda count: 100 + 5 * count, 200, recent=earlier)[0] == 1
@@ -203,6 +245,29 @@ def test_paced_halves_after_an_epoch_that_took_too_long():
     grown = sizes[:7]
     assert sizes[7] == 0
     assert sizes[8] == max(1, grown[6] // 2)
+
+
+def test_paced_forgets_a_burst_of_load_that_is_over():
+    """While steps follow each other no quiet epoch tells that the load is what it was."""
+    burst = iter([500.0] * 10)
+    sizes = paced_sizes(lambda count: next(burst, 100 + 0.5 * count), 200, bins=512, recent=QUIET)
+    assert max(sizes) >= 16
+    assert len(sizes) < 120
+
+
+def test_paced_learns_what_is_quiet_from_steps_where_nothing_else_is_known():
+    """After a restart all epochs that are remembered may have been steps."""
+    steps = [EpochCost(i, 100.0, 1000, 1) for i in range(16)]
+    sizes = paced_sizes(lambda count: 100 + 0.5 * count, 200, bins=512, recent=steps)
+    assert max(sizes) >= 16
+    assert len(sizes) < 60
+
+
+def test_paced_keeps_what_it_knows_of_quiet_epochs_where_they_leave_room():
+    """Steps that happen to be short do not make it bolder."""
+    lucky = [*QUIET, *(EpochCost(32 + i, 60.0, 1000, 1) for i in range(60))]
+    sizes = paced_sizes(lambda count: 100 + 5 * count, 200, bins=1024, recent=lucky)
+    assert 5 <= np.median(sizes) <= 8
 
 
 @given(ANY)
