@@ -8,6 +8,7 @@ never again.
 
 from __future__ import annotations
 
+import math
 import threading
 import weakref
 from collections.abc import Iterator, Mapping
@@ -39,9 +40,16 @@ class Draws:
         if self._apart is not None:
             weakref.finalize(self, self._apart.end)
 
-    def next(self) -> strategies.Step | None:
-        """The next step; ``None`` if there is none."""
-        answer = _drawn(self._steps, Exception) if self._apart is None else self._apart.ask()
+    def next(self, seconds: float = math.inf) -> strategies.Step | None:
+        """The next step; ``None`` if there is none.
+
+        One of a strategy of the user's own is waited for so many seconds, and no more than ``STEP_SECONDS``.
+        """
+        answer = (
+            _drawn(self._steps, Exception)
+            if self._apart is None
+            else self._apart.ask(min(seconds, STEP_SECONDS))
+        )
         if isinstance(answer, UpdateRefused):
             raise answer
         if isinstance(answer, BaseException):
@@ -59,13 +67,13 @@ class _Apart:
             target=_answering, args=(steps, self._asked, self._answers), name="sterna-strategy", daemon=True
         ).start()
 
-    def ask(self) -> Answer:
+    def ask(self, seconds: float) -> Answer:
         self._asked.put(True)
         try:
-            return self._answers.get(timeout=STEP_SECONDS)
+            return self._answers.get(timeout=max(0.0, seconds))
         except Empty:
             return UpdateRefused(
-                f"the strategy did not say within {STEP_SECONDS:g} seconds what its next step is"
+                f"the strategy did not say within {seconds:.3g} seconds what its next step is"
             )
 
     def end(self) -> None:

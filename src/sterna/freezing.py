@@ -25,6 +25,8 @@ NO_EVENT_TIME = (
 )
 
 MOST_PAIRS = 1000
+REHEARSAL_SECONDS = 30.0
+"""For how long a strategy of one's own may be rehearsed at the most: an epoch waits for it."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +87,10 @@ def freeze_entries(
     withdrawn: list[tuple[Entry, str]] = []
     known = list(pending)
     old = {entry.name for entry in known}
-    for entry in in_order([*known, *fresh]):
+    entries = in_order([*known, *fresh])
+    called_off = {entry.migration for entry in entries if entry.action == "cancel"}
+    freeze.held = {entry.migration for entry in entries if entry.action == "pause"}
+    for entry in entries:
         before = freeze.now_at()
         try:
             freeze.check(entry, fresh=entry.name not in old)
@@ -93,7 +98,9 @@ def freeze_entries(
                 check_withdrawal(entry)
                 withdrawn.append((waiting.pop(entry.migration), "it was cancelled before it began"))
                 applied.append(entry)
-            elif entry.due(epoch, now, watermark) and freeze.apply(entry):
+            elif entry.name in called_off or not entry.due(epoch, now, watermark):
+                waiting[entry.name] = freeze.kept(entry)
+            elif freeze.apply(entry, [one for one in waiting.values() if one.due(epoch, now, watermark)]):
                 applied.append(entry)
             else:
                 waiting[entry.name] = freeze.kept(entry)
@@ -136,7 +143,11 @@ def not_begun(name: str | None) -> str:
 
 
 class _Freeze:
-    """One freeze: entries are applied one after the other, then the migrations that were under way go on."""
+    """One freeze: entries are applied one after the other, then the migrations that were under way go on.
+
+    Attributes:
+        held: the names of migrations that take no step when they begin: they are to be paused.
+    """
 
     def __init__(
         self,
@@ -149,6 +160,7 @@ class _Freeze:
         self.epoch, self.current, self.migrations, self.now = epoch, current, migrations, now
         self._knowledge = knowledge
         self._stepped: set[str] = set()
+        self.held: set[str | None] = set()
 
     def now_at(self) -> tuple[dict[str, Configuration], list[Migration], set[str]]:
         """How far it is, for ``go_back``."""
@@ -186,13 +198,18 @@ class _Freeze:
             return entry
         return replace(entry, target=entry.target.numbered(self.current[self._names(entry)[0]].bits))
 
-    def apply(self, entry: Entry) -> bool:
-        """Does what an entry asks for; ``False`` if it has to wait for another migration to end."""
+    def apply(self, entry: Entry, queued: list[Entry]) -> bool:
+        """Does what an entry asks for; ``False`` if it has to wait for another migration to end.
+
+        It also waits for those that were queued before it: else one for all operators might never find all of
+        them free.
+        """
         if entry.action != "migrate":
             self._control(entry)
             return True
-        busy = conflicting(self.migrations, self._names(entry))
-        if busy and entry.if_busy == "queue":
+        names = self._names(entry)
+        busy = conflicting(self.migrations, names)
+        if entry.if_busy == "queue" and (busy or any(set(names) & set(self._names(one)) for one in queued)):
             return False
         if busy and entry.if_busy == "refuse":
             raise UpdateRefused(under_way(busy))
@@ -222,7 +239,8 @@ class _Freeze:
         if not strategies.built_in(entry.strategy):
             for name, where in target.items():
                 here = self.current[name]
-                rehearse(entry.strategy, here, where, known.statistics(name) or Statistics.unknown(here.bins))
+                statistics = known.statistics(name) or Statistics.unknown(here.bins)
+                rehearse(entry.strategy, here, where, statistics, REHEARSAL_SECONDS)
         for other in merged:
             self._replace(other.over("merged", self.epoch, self.now, f"into {entry.name}"))
         migration = Migration(
@@ -239,7 +257,7 @@ class _Freeze:
         self.migrations.append(migration)
         if migration.reached(self.current):
             self._replace(migration.over("done", self.epoch, self.now, "nothing had to move"))
-        else:
+        elif entry.name not in self.held:
             self._step(migration)
 
     def _control(self, entry: Entry) -> None:

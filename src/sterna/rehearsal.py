@@ -8,6 +8,8 @@ of the last moves.
 
 from __future__ import annotations
 
+import math
+import time
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -49,21 +51,21 @@ class Rehearsal:
 
 
 def rehearse(
-    written: Mapping[str, Any], current: Configuration, target: Configuration, statistics: Statistics
+    written: Mapping[str, Any],
+    current: Configuration,
+    target: Configuration,
+    statistics: Statistics,
+    seconds: float = math.inf,
 ) -> Rehearsal:
-    """Draws all steps; ``UpdateRefused`` if they do not lead to the target."""
+    """Draws all steps; ``UpdateRefused`` if they do not lead to the target, or not in so many seconds."""
+    until = time.monotonic() + seconds
     gap = getattr(strategies.from_json(written), "gap", 0)
     base, price, assumed = prices(statistics)
     costs = deque(list(statistics.recent)[-64:], REMEMBERED)
     statistics = statistics.at(max(current.bins, target.bins))
-    steps = epochs = moved = waited = 0
-    total = largest = 0.0
-    if current.bits > target.bits:  # bins that are joined go to the owner of the first of them, in one step
-        joined = current.at_bits(target.bits)
-        apart = np.flatnonzero(joined.at_bits(current.bits).owners != current.owners)
-        moved, total = len(apart), float(statistics.bytes[apart].sum())
-        steps = epochs = int(moved > 0)
-        largest = total
+    moved, total = _joined(current, target, statistics)
+    steps = epochs = int(moved > 0)
+    largest, waited = total, 0
     current = current.at_bits(target.bits)
     owners = current.owners.copy()
     statistics = statistics.at(target.bins)
@@ -72,7 +74,12 @@ def rehearse(
     wrong = int(np.count_nonzero(owners != target.owners))
     draws = Draws(written, current, target, replace(statistics, recent=Recent(costs)))
     while wrong:
-        step = draws.next()
+        step = _next(draws, until)
+        if time.monotonic() > until:
+            raise UpdateRefused(
+                "all steps of a strategy are drawn once before it begins: this one's were not within "
+                f"{seconds:g} seconds, and {wrong} bins are still to be moved"
+            )
         if step is None:
             raise UpdateRefused(
                 f"the strategy ends with {wrong} bins still to be moved: it never reaches the target"
@@ -105,6 +112,28 @@ def rehearse(
             raise UpdateRefused(f"the strategy takes more than {MOST_STEPS} steps")
     peak = None if base is None else round(base + price * largest, 1)
     return Rehearsal(moved, int(total), steps, max(epochs - gap, 0) if steps else 0, peak, assumed)
+
+
+def _next(draws: Draws, until: float) -> strategies.Step | None:
+    """The next step; whatever is wrong with it does not matter once the time is over."""
+    try:
+        return draws.next(max(0.0, until - time.monotonic()))
+    except UpdateRefused:
+        if time.monotonic() > until:
+            return None
+        raise
+
+
+def _joined(current: Configuration, target: Configuration, statistics: Statistics) -> tuple[int, float]:
+    """How many bins move where there will be fewer of them, and their bytes.
+
+    Bins that are joined go to the owner of the first of them, in one step.
+    """
+    if current.bits <= target.bits:
+        return 0, 0.0
+    joined = current.at_bits(target.bits)
+    apart = np.flatnonzero(joined.at_bits(current.bits).owners != current.owners)
+    return len(apart), float(statistics.bytes[apart].sum())
 
 
 def prices(statistics: Statistics) -> tuple[float | None, float, bool]:

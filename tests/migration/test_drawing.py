@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import threading
+import time
 
 import pytest
 
@@ -62,6 +63,32 @@ def test_who_does_not_answer_is_not_waited_for(monkeypatch):
     with pytest.raises(UpdateRefused, match=r"did not say within 0\.05 seconds"):
         rehearse({"name": "silent"}, HERE, THERE, KNOWN)
     go_on.set()
+
+
+def test_a_rehearsal_does_not_take_longer_than_it_may():
+    go_on = threading.Event()
+
+    def slow(current, target, statistics):
+        yield [(2, 1)]
+        go_on.wait(60)
+        yield [(3, 1)]
+
+    strategies.register("slow")(slow)
+    with pytest.raises(UpdateRefused, match=r"not within 0\.3 seconds, and 1 bins"):
+        rehearse({"name": "slow"}, HERE, THERE, KNOWN, 0.3)
+    go_on.set()
+    assert rehearse({"name": "slow"}, HERE, THERE, KNOWN, 60.0).steps == 2
+
+
+def test_a_rehearsal_of_quick_steps_ends_too():
+    def endless(current, target, statistics):
+        while True:
+            yield []
+            time.sleep(0.001)
+
+    strategies.register("endless")(endless)
+    with pytest.raises(UpdateRefused, match=r"not within 0\.1 seconds, and 2 bins"):
+        rehearse({"name": "endless"}, HERE, THERE, KNOWN, 0.1)
 
 
 def test_threads_end_with_those_who_ask():

@@ -285,6 +285,52 @@ def test_a_clock_that_is_behind_does_not_put_a_cancel_before_its_migration(twin)
     assert handle.wait()["status"] == "cancelled"
 
 
+@pytest.mark.parametrize("strategy", [strategies.all_at_once(), strategies.fluid()])
+def test_one_that_is_cancelled_before_an_epoch_has_seen_it_moves_nothing(twin, strategy):
+    before = owners(twin)
+    handle = twin.handle(twin.migrate(rescale(1), strategy))
+    handle.cancel()
+    assert handle.wait()["status"] == "cancelled"
+    assert "before it began" in handle.progress()["reason"]
+    assert owners(twin) == before
+
+
+def test_one_that_is_paused_before_an_epoch_has_seen_it_moves_nothing_until_it_goes_on(twin):
+    before = owners(twin)
+    handle = twin.handle(twin.migrate(rescale(1), strategies.fluid()))
+    put(twin, action="pause", migration=handle.name)
+    assert (handle.status, owners(twin)) == ("paused", before)
+    handle.resume()
+    outcome = handle.wait()
+    assert (outcome["status"], outcome["bins"], outcome["latency"]["during"]["epochs"]) == ("done", 8, 8)
+
+
+def test_a_cancel_that_is_refused_only_delays_the_migration(twin):
+    handle = twin.handle(twin.migrate(rescale(1)))
+    put(twin, action="cancel", migration=handle.name, query="another")
+    assert handle.wait()["status"] == "done"
+
+
+def test_one_for_all_operators_is_not_overtaken_by_those_queued_after_it(start):
+    twin = start(chain(adding), bins=16, workers=2)
+    twin.epoch(ROWS)
+    first = moving(twin, strategies.fluid(), operator="first")
+    whole = twin.handle(twin.migrate(rescale(3), strategies.fluid(), if_busy="queue"))
+    after = twin.handle(twin.migrate(rescale(4), strategies.fluid(), operator="second", if_busy="queue"))
+    after.wait()
+    ended = [one.progress() for one in (first, whole, after)]
+    assert [one["status"] for one in ended] == ["done"] * 3
+    assert ended[2]["started_epoch"] >= ended[1]["ended_epoch"]
+
+
+def test_heat_is_known_again_after_a_restart(twin, start):
+    hot = twin.coordinator.statistics("counts").rows
+    twin.close()
+    again = start(counts(), bins=16, workers=2).coordinator.statistics("counts").rows
+    assert hot.sum() > 0
+    assert again.tolist() == pytest.approx(hot.tolist(), rel=0.05)
+
+
 def test_one_for_an_epoch_is_queued_too(twin):
     first = moving(twin, strategies.fluid())
     second = twin.handle(twin.migrate(rescale(3), at=3, if_busy="queue"))
