@@ -211,7 +211,7 @@ def _watch(remote: Remote, name: str) -> dict[str, Any]:
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task, silent = bar.add_task("waiting", total=None), not bar.console.is_terminal
         while True:
-            found = next((one for one in remote.history() if one["name"] == name), None)
+            found = remote.migration(name)
             if found is not None and found["status"] not in ("running", "paused"):
                 return found
             if found is not None:

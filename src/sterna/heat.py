@@ -149,6 +149,15 @@ def laid_out(cells: Floats, owners: Owners, keys: Keys) -> Floats:
     return np.asarray(rest[place] / held[place] + np.bincount(at, heavy, bins), np.float64)
 
 
+def remembered(operator: str, facts: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """What the workers of an operator told of its rows, as far as the facts of a manifest keep it."""
+    told: list[dict[str, Any]] = [{"heat": text} for text in facts.get("heat", {}).get(operator, ()) if text]
+    if told:
+        told[0]["heavy"] = facts.get("heavy", {}).get(operator)
+        told[0]["combined"] = operator in facts.get("combining", ())
+    return told
+
+
 class Heat:
     """The rows an epoch of each cell and of the heaviest keys, averaged over the last epochs.
 

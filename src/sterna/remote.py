@@ -20,7 +20,7 @@ from sterna import asking
 from sterna.control import CLOCKS_APART, ControlStream, Entry
 from sterna.engine.checkpoint import DOCUMENT, FORMAT
 from sterna.errors import CheckpointError, StateError, UpdateRefused
-from sterna.heat import Heat
+from sterna.heat import Heat, remembered
 from sterna.history import History
 from sterna.rehearsal import rehearse
 from sterna.state.manifest import Manifest, Manifests
@@ -80,7 +80,7 @@ class Remote:
         configuration = manifest.configurations[operator]
         heat, recent = Heat(), []
         for one in self.retained():
-            heat.learn(_receipts(operator, one.facts))
+            heat.learn(remembered(operator, one.facts))
             recent.append(EpochCost.of(one.epoch, one.facts))
         return Statistics(
             bin_bytes(manifest.state[operator], configuration),
@@ -121,6 +121,23 @@ class Remote:
             return sorted([*self._history.told(self.last()), *self._said()], key=lambda one: one["started"])
         except NoEpochYet:
             return []
+
+    def migration(self, name: str) -> dict[str, Any] | None:
+        """What has become of a wish; ``None`` as long as no epoch has seen it.
+
+        The history, which may be long, is read only where the last epoch knows nothing of it.
+        """
+        try:
+            last = self.last()
+        except NoEpochYet:
+            return None
+        found = next((one for one in last.migrations if one.name == name), None)
+        if found is not None:
+            return found.summary(last.configurations)
+        pending = {entry["name"] for entry in last.pending}
+        if name in pending or name in set(self.control.names()) - set(last.consumed):
+            return None
+        return self._history.migrations().get(name)
 
     def _said(self) -> list[dict[str, Any]]:
         return [
@@ -185,12 +202,3 @@ class Remote:
             )
         self.control.append(entry)
         return entry.name
-
-
-def _receipts(operator: str, facts: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """What the workers of an operator told of its rows, as far as a manifest keeps it."""
-    told: list[dict[str, Any]] = [{"heat": text} for text in facts.get("heat", {}).get(operator, ()) if text]
-    if told:
-        told[0]["heavy"] = facts.get("heavy", {}).get(operator)
-        told[0]["combined"] = operator in facts.get("combining", ())
-    return told

@@ -93,11 +93,7 @@ def run(spark: SparkSession, setup: Setup, folder: str, watcher: Watcher) -> Mov
         spark,
         subject,
         folder,
-        [
-            Phase("warming up", setup.warm),
-            Phase("steady", setup.steady),
-            *_phases(setup, subject, moves, watcher),
-        ],
+        _phases(setup, subject, moves, watcher),
         rate=rate,
         records=records,
         first=probe.next_record,
@@ -119,10 +115,17 @@ def run(spark: SparkSession, setup: Setup, folder: str, watcher: Watcher) -> Mov
 
 
 def _phases(setup: Setup, subject: SternaSubject, moves: list[Move], watcher: Watcher) -> list[Phase]:
+    first = 0
+
+    def steady(run: Run) -> None:
+        # What epochs take while code is still compiled is no measure of quiet ones.
+        nonlocal first
+        first = max(subject.milliseconds, default=-1) + 1
+        run.sleep(setup.steady)
+
     def paced() -> Strategy:
-        quiet = [
-            took for epoch, took in subject.milliseconds.items() if epoch < moves[0].outcome["started_epoch"]
-        ]
+        until = moves[0].outcome["started_epoch"]
+        quiet = [took for epoch, took in subject.milliseconds.items() if first <= epoch < until]
         return sterna.paced(latency=round(ROOM * float(np.percentile(quiet, 99))) / 1e3)
 
     strategies: dict[str, Callable[[], Strategy]] = {
@@ -131,7 +134,7 @@ def _phases(setup: Setup, subject: SternaSubject, moves: list[Move], watcher: Wa
         "matched": sterna.matched,
         "paced": paced,
     }
-    found = []
+    found = [Phase("warming up", setup.warm), Phase("steady", steady)]
     for name, make in strategies.items():
         for way, workers in (("there", setup.fewer), ("back", setup.workers)):
             found += [

@@ -116,7 +116,7 @@ class Coordinator:
         self.observer = Observer(operator.name for operator in flow.operators)
         for epoch in self.manifests.epochs():
             with contextlib.suppress(StateError):
-                self.observer.remember(self.manifests.read(epoch))
+                self.observer.recall(self.manifests.read(epoch))
         # An earlier incarnation may have frozen an epoch that it did not commit.
         self.frozen = max([self.last.epoch, *self.manifests.epochs("frozen.json")])
 

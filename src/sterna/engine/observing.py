@@ -1,6 +1,6 @@
 """What the driver has seen of the last epochs, and the strategies that decide by it.
 
-Held in memory: after a restart the durations of the retained epochs are read again, and heat is learnt anew.
+Held in memory: after a restart the durations and the heat of the retained epochs are read again.
 A strategy is drawn from where it was left; if a decision was replayed rather than made, it begins again from
 the configuration that the replay led to.
 """
@@ -15,7 +15,7 @@ from sterna import strategies
 from sterna.configuration import Configuration
 from sterna.drawing import Draws
 from sterna.errors import InvalidInput
-from sterna.heat import Heat
+from sterna.heat import Heat, remembered
 from sterna.migration import Migration, StrategyMissing
 from sterna.rehearsal import REMEMBERED
 from sterna.spread import Spread
@@ -41,6 +41,12 @@ class Observer:
             self.recent.append(cost)
         under_way = {migration.name for migration in manifest.migrations if migration.active}
         self._steps = {key: steps for key, steps in self._steps.items() if key[0] in under_way}
+
+    def recall(self, manifest: Manifest) -> None:
+        """Takes note of an epoch of an earlier start: what it took, and where its rows went."""
+        self.remember(manifest)
+        for operator in self._heat:
+            self.learn(operator, remembered(operator, manifest.facts))
 
     def learn(self, operator: str, receipts: list[dict[str, Any]]) -> None:
         """Takes note of where the rows of an operator went."""
