@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from sterna.errors import InvalidInput, StateError, UpdateRefused, short
+from sterna.errors import DamagedError, InvalidInput, StateError, UpdateRefused, short
 from sterna.state.store import Store
 from sterna.targets import Target
 
@@ -45,6 +45,12 @@ CLOCKS_APART = 60.0
 
 UNFINISHED_SECONDS = 5.0
 """For how long an entry that looks damaged may still be being written."""
+
+UNREADABLE_SECONDS = 60.0
+"""For how long an entry that can't be read is tried again: a store may not answer for a moment."""
+
+RETRY_SECONDS = 1.0
+"""How long nobody makes an epoch happen for an entry that could not be read."""
 
 When = dict[str, Any]
 
@@ -263,6 +269,9 @@ class ControlStream:
 
     def __init__(self, store: Store) -> None:
         self._store = store
+        self._failing: dict[
+            str, tuple[float, float]
+        ] = {}  # since when an entry can't be read, and the last try
 
     def append(self, entry: Entry) -> None:
         """Makes an entry durable."""
@@ -275,10 +284,11 @@ class ControlStream:
     def read(
         self, names: Iterable[str], now: float | None = None
     ) -> tuple[list[Entry], list[tuple[str, str]], list[str]]:
-        """These entries, those that are damaged, and those that may still be being written.
+        """These entries, those that are damaged, and those that may be read later.
 
         The second are (name, reason) for each entry that is damaged or malformed, the third are names. Where
-        a file appears before all of it is there, it looks damaged at first: it gets some seconds.
+        a file appears before all of it is there, it looks damaged at first: it gets some seconds. One that
+        can't be read gets a minute.
         """
         entries, bad, unfinished = [], [], []
         for name in names:
@@ -291,16 +301,32 @@ class ControlStream:
                     continue
                 data = self._store.read_document(f"{DIRECTORY}/{name}.json")
                 entries.append(replace(Entry.from_json(data), name=name))
+                self._failing.pop(name, None)
             except FileNotFoundError:
                 continue
             except InvalidInput as error:
                 bad.append((name, str(error)))
             except StateError as error:
-                if now is not None and -CLOCKS_APART <= now - _written(name) < UNFINISHED_SECONDS:
+                if now is not None and self._may_pass(name, error, now):
                     unfinished.append(name)
                 else:
                     bad.append((name, str(error)))
         return entries, bad, unfinished
+
+    def _may_pass(self, name: str, error: StateError, now: float) -> bool:
+        """Whether what is wrong with an entry may be over soon."""
+        since, _ = self._failing.get(name, (now, now))
+        self._failing[name] = since, now
+        if not isinstance(error, DamagedError):
+            return now - since < UNREADABLE_SECONDS
+        if -CLOCKS_APART <= now - _written(name) < UNFINISHED_SECONDS:
+            return True
+        # A local file appears with all that is in it; elsewhere the writer's clock may be behind.
+        return not self._store.is_local and now - since < UNFINISHED_SECONDS
+
+    def worth_reading(self, name: str, now: float) -> bool:
+        """Whether an entry that is there should make an epoch happen: not if it could just not be read."""
+        return name not in self._failing or now - self._failing[name][1] >= RETRY_SECONDS
 
     def remove(self, names: Iterable[str]) -> None:
         """Forgets entries whose outcome is committed.
@@ -308,5 +334,6 @@ class ControlStream:
         One that can't be deleted stays among those that are consumed, and does no harm there.
         """
         for name in names:
+            self._failing.pop(name, None)
             with contextlib.suppress(StateError):
                 self._store.delete([f"{DIRECTORY}/{name}.json"])

@@ -28,6 +28,10 @@ class StateError(SternaError):
     """A file of the state or of the checkpoint is missing, damaged or can't be written."""
 
 
+class DamagedError(StateError):
+    """A file is there, and what is in it is not what was written."""
+
+
 class CheckpointError(SternaError):
     """The checkpoint belongs to another dataflow, another version, or another running query."""
 

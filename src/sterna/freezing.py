@@ -7,6 +7,7 @@ applied by half.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -88,8 +89,9 @@ def freeze_entries(
     known = list(pending)
     old = {entry.name for entry in known}
     entries = in_order([*known, *fresh])
-    called_off = {entry.migration for entry in entries if entry.action == "cancel"}
-    freeze.held = {entry.migration for entry in entries if entry.action == "pause"}
+    sound = [entry for entry in entries if freeze.may_be(entry, fresh=entry.name not in old)]
+    called_off = {entry.migration for entry in sound if entry.action == "cancel"}
+    freeze.held = {entry.migration for entry in sound if entry.action in ("pause", "rollback")}
     for entry in entries:
         before = freeze.now_at()
         try:
@@ -98,7 +100,9 @@ def freeze_entries(
                 check_withdrawal(entry)
                 withdrawn.append((waiting.pop(entry.migration), "it was cancelled before it began"))
                 applied.append(entry)
-            elif entry.name in called_off or not entry.due(epoch, now, watermark):
+            elif (entry.action == "migrate" and entry.name in called_off) or not entry.due(
+                epoch, now, watermark
+            ):
                 waiting[entry.name] = freeze.kept(entry)
             elif freeze.apply(entry, [one for one in waiting.values() if one.due(epoch, now, watermark)]):
                 applied.append(entry)
@@ -146,7 +150,7 @@ class _Freeze:
     """One freeze: entries are applied one after the other, then the migrations that were under way go on.
 
     Attributes:
-        held: the names of migrations that take no step when they begin: they are to be paused.
+        held: the names of migrations that take no step when they begin: they are to be paused or undone.
     """
 
     def __init__(
@@ -169,6 +173,14 @@ class _Freeze:
     def go_back(self, before: tuple[dict[str, Configuration], list[Migration], set[str]]) -> None:
         """As if the entry that failed had not been."""
         self.current, self.migrations, self._stepped = before
+
+    def may_be(self, entry: Entry, *, fresh: bool) -> bool:
+        """Whether an entry is not refused for what it is."""
+        try:
+            self.check(entry, fresh=fresh)
+        except InvalidInput:
+            return False
+        return True
 
     def check(self, entry: Entry, *, fresh: bool) -> None:
         if entry.query is not None and self._knowledge.query not in (None, entry.query):
@@ -237,10 +249,11 @@ class _Freeze:
             **{name: c for other in reversed(merged) for name, c in other.origin.items()},
         }
         if not strategies.built_in(entry.strategy):
+            until = time.monotonic() + REHEARSAL_SECONDS
             for name, where in target.items():
                 here = self.current[name]
                 statistics = known.statistics(name) or Statistics.unknown(here.bins)
-                rehearse(entry.strategy, here, where, statistics, REHEARSAL_SECONDS)
+                rehearse(entry.strategy, here, where, statistics, until - time.monotonic())
         for other in merged:
             self._replace(other.over("merged", self.epoch, self.now, f"into {entry.name}"))
         migration = Migration(

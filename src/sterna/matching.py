@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import linear_sum_assignment
 
 Pair = tuple[int, int]
 Matrix = npt.NDArray[np.int64]
@@ -92,6 +91,8 @@ def _first(edges: Matrix, places: Mapping[Pair, int]) -> npt.NDArray[np.int64]:
 
     An edge weighs as much as all that come after it together, or more.
     """
+    from scipy.optimize import linear_sum_assignment  # noqa: PLC0415 - it takes a while, and few have an order
+
     weights = np.where(edges > 0, 0.0, NO_EDGE)
     for at, pair in enumerate(sorted(places, key=lambda pair: places[pair])):
         weights[pair] = 2.0**-at / 2 if at < TOLD_APART else LAST

@@ -42,8 +42,8 @@ class Pace:
 
     While steps follow each other there are no quiet epochs, so what is known of them may be of another time:
     of a burst of load that is over, or of nothing at all after a restart. Moving never makes an epoch
-    shorter. So where quiet epochs seem to leave little room or none, fifty epochs of steps that were shorter
-    know better.
+    shorter. So where quiet epochs seem to leave little room or none, fifty epochs of steps that were all
+    shorter know better; and where no quiet epoch is known, one is left without a step.
     """
 
     def __init__(self, latency: float, recent: Sequence[EpochCost]) -> None:
@@ -57,6 +57,7 @@ class Pace:
         self._idle = 0
         self._allowed = 0.0
         self._halved = False
+        self._looked = False
 
     def _note(self, epochs: Sequence[EpochCost]) -> None:
         """Takes note of what epochs took."""
@@ -85,6 +86,9 @@ class Pace:
         waited, self._idle = self._idle, 0
         if waited == PATIENCE - 1 or not self._steps:
             return 0.0  # one bin, whatever its size
+        if not self._quiet and not self._looked and len(self._steps) == STEPS:
+            self._looked = True
+            return None  # an epoch without a step tells what is quiet
         if not self._halved:
             self._allowed = self._following()
         self._halved = False
@@ -117,8 +121,8 @@ class Pace:
         little = self._latency - long < LITTLE * (self._latency - usual)
         if not little or len(self._moving) < MOVING:
             return usual, long
-        bound, longest = _typical(self._moving)
-        return min(usual, bound), min(long, longest)
+        bound, _ = _typical(self._moving)
+        return min(usual, bound), min(long, max(self._moving))
 
 
 def _typical(milliseconds: Sequence[float]) -> tuple[float, float]:

@@ -78,7 +78,7 @@ def rehearse(
         if time.monotonic() > until:
             raise UpdateRefused(
                 "all steps of a strategy are drawn once before it begins: this one's were not within "
-                f"{seconds:g} seconds, and {wrong} bins are still to be moved"
+                f"{seconds:.3g} seconds, and {wrong} bins are still to be moved"
             )
         if step is None:
             raise UpdateRefused(

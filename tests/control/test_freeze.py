@@ -5,6 +5,8 @@ What is not due waits, and what can't be is refused.
 
 from __future__ import annotations
 
+import threading
+from collections import Counter
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 
@@ -130,6 +132,45 @@ def test_entries_on_disk_in_order_and_damaged_ones_apart(tmp_path):
     assert stream.names() == []
 
 
+def test_what_several_writers_append_at_once_is_all_there(tmp_path):
+    def write(writer):
+        stream = ControlStream(Store.open(str(tmp_path)))
+        for workers in range(1, 26):
+            stream.append(Entry(new_name(5.0), rescale(workers), cause=f"writer {writer}"))
+
+    writers = [threading.Thread(target=write, args=(number,)) for number in range(8)]
+    for one in writers:
+        one.start()
+    seen = ControlStream(Store.open(str(tmp_path)))
+    while any(one.is_alive() for one in writers):
+        _, bad, unfinished = seen.read(seen.names(), 6.0)
+        assert (bad, unfinished) == ([], [])
+    entries, *_ = seen.read(seen.names(), 6.0)
+    found = Counter((entry.cause, entry.target.workers) for entry in entries)
+    assert found == {(f"writer {number}", workers): 1 for number in range(8) for workers in range(1, 26)}
+
+
+def test_an_entry_that_can_not_be_read_for_a_moment_is_not_lost(tmp_path):
+    stream, entry = ControlStream(Store.open(str(tmp_path))), Entry(new_name(100.0), rescale(2))
+    stream.append(entry)
+    path = tmp_path / "control" / f"{entry.name}.json"
+    content = path.read_bytes()
+    path.unlink()
+    path.symlink_to(path)  # not even root can read that
+    long_after = 100_000.0
+    assert stream.read([entry.name], long_after) == ([], [], [entry.name])
+    assert not stream.worth_reading(entry.name, long_after + 0.5)
+    assert stream.worth_reading(entry.name, long_after + 1.5)
+    assert stream.read([entry.name], long_after + 59) == ([], [], [entry.name])
+    (_, [(name, reason)], unfinished) = stream.read([entry.name], long_after + 61)
+    assert (name, unfinished) == (entry.name, [])
+    assert "can't" in reason
+    path.unlink()
+    path.write_bytes(content)
+    assert [one.name for one in stream.read([entry.name], long_after + 62)[0]] == [entry.name]
+    assert stream.worth_reading(entry.name, long_after + 62)
+
+
 def test_an_entry_is_known_by_its_file_whatever_it_calls_itself(tmp_path):
     stream = ControlStream(Store.open(str(tmp_path)))
     stream._store.write_document("control/file.json", Entry("other", rescale(2)).to_json())
@@ -199,8 +240,9 @@ def test_a_link_to_nowhere_and_one_to_itself_do_no_harm(tmp_path):
     for name, to in (("a", "a.json"), ("c", "nowhere")):
         (tmp_path / "control" / f"{name}.json").symlink_to(to)
     entries, bad, unfinished = stream.read(stream.names(), 1e9)
-    assert ([entry.name for entry in entries], unfinished) == (["b"], [])
-    assert [name for name, _ in bad] == ["a"]
+    assert ([entry.name for entry in entries], bad, unfinished) == (["b"], [], ["a"])
+    _, bad, unfinished = stream.read(stream.names(), 1e9 + 61)
+    assert ([name for name, _ in bad], unfinished) == (["a"], [])
 
 
 def test_an_error_does_not_quote_a_whole_large_target():

@@ -49,7 +49,8 @@ def test_killed_again_and_again(tmp_path, say):
     begun = [one for one in Remote(str(work.folder / "checkpoint")).history() if "steps" in one]
     assert {one["status"] for one in begun} <= {"done", "merged"}
     moved = [one for one in begun if one["status"] == "done"]
-    assert all(one["bins"] or one["reason"] == "nothing had to move" for one in moved)
+    # More bins, and workers that had none, move nothing.
+    assert all(one["bins"] or one["reason"] or one["target"]["kind"] != "explicit" for one in moved)
     assert sum(one["bins"] for one in moved) > KILLS, "hardly anything moved"
     assert sum(map(len, calm.output().values())) > 2 * work.files
 

@@ -323,6 +323,33 @@ def test_one_for_all_operators_is_not_overtaken_by_those_queued_after_it(start):
     assert ended[2]["started_epoch"] >= ended[1]["ended_epoch"]
 
 
+def test_those_queued_behind_one_that_is_queued_behind_a_pause_make_no_epochs(start):
+    twin = start(chain(adding), bins=16, workers=2)
+    twin.epoch(ROWS)
+    first = moving(twin, strategies.fluid(), operator="first")
+    first.pause()
+    twin.migrate(rescale(3), if_busy="queue")
+    twin.migrate(rescale(4), operator="second", if_busy="queue")
+    twin.epoch(ROWS)
+    assert not twin.coordinator.wants_epoch()
+    first.resume()
+    assert twin.coordinator.wants_epoch()
+
+
+def test_a_cancel_that_names_itself_is_refused(twin):
+    put(twin, name="itself", action="cancel", migration="itself")
+    assert twin.handle("itself").status == "refused"
+    assert not twin.coordinator.wants_epoch()
+
+
+def test_one_that_is_rolled_back_before_an_epoch_has_seen_it_moves_nothing(twin):
+    before = owners(twin)
+    handle = twin.handle(twin.migrate(rescale(1)))
+    put(twin, action="rollback", migration=handle.name)
+    assert (handle.status, owners(twin)) == ("rolled back", before)
+    assert handle.progress()["bins"] == 0
+
+
 def test_heat_is_known_again_after_a_restart(twin, start):
     hot = twin.coordinator.statistics("counts").rows
     twin.close()

@@ -35,9 +35,9 @@ from sterna.engine.plans import OperatorPlan, plan_operator
 from sterna.engine.receipts import Receipts, check_receipts
 from sterna.engine.removal import Removal
 from sterna.errors import CheckpointError, StateError, UpdateRefused
-from sterna.freezing import NO_EVENT_TIME, Knowledge, freeze_entries
+from sterna.freezing import NO_EVENT_TIME, Knowledge, freeze_entries, in_order
 from sterna.history import History
-from sterna.migration import RUNNING, conflicting
+from sterna.migration import RUNNING
 from sterna.sinks.base import Sink
 from sterna.state.manifest import Manifest, Manifests
 from sterna.state.refs import RunRef
@@ -370,20 +370,33 @@ class Coordinator:
             now = self.clock()
             mark = self._next_watermark(now)
             waiting = [Entry.from_json(entry) for entry in self.last.pending]
+            queued = self._queued(waiting, now, mark)
             return (
                 any(
-                    entry.wants_epoch(self.last.epoch + 1, now, mark) and not self._queued(entry, now, mark)
+                    entry.wants_epoch(self.last.epoch + 1, now, mark) and entry.name not in queued
                     for entry in waiting
                 )
                 or any(one.status == RUNNING for one in self.last.migrations)
-                or any(name not in set(self.last.consumed) for name in self.control.names())
+                or any(
+                    name not in set(self.last.consumed) and self.control.worth_reading(name, now)
+                    for name in self.control.names()
+                )
                 or frontiers.anything_due(mark, self.last.next_due)
             )
 
-    def _queued(self, entry: Entry, now: float, mark: int | None) -> bool:
-        """Whether an entry waits for another migration, which wants epochs itself unless it is paused."""
-        names = [entry.operator] if entry.operator is not None else list(self.last.configurations)
-        return entry.due(self.last.epoch, now, mark) and bool(conflicting(self.last.migrations, names))
+    def _queued(self, waiting: list[Entry], now: float, mark: int | None) -> set[str]:
+        """The entries that wait for a migration, or for an entry that was queued before them.
+
+        A migration wants epochs itself, unless it is paused.
+        """
+        busy = {name for one in self.last.migrations if one.active for name in one.target}
+        found: set[str] = set()
+        for entry in in_order(waiting):
+            names = set(self.last.configurations) if entry.operator is None else {entry.operator}
+            if entry.action == "migrate" and entry.due(self.last.epoch, now, mark) and names & busy:
+                found.add(entry.name)
+                busy |= names
+        return found
 
     def close(self) -> None:
         """Lets the next start have the checkpoint, once files that are to go are gone."""

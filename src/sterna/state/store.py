@@ -24,7 +24,7 @@ import pyarrow as pa
 import pyarrow.fs as pafs
 import xxhash
 
-from sterna.errors import InvalidInput, StateError
+from sterna.errors import DamagedError, InvalidInput, StateError
 from sterna.state.files import temporary_name, write_file, write_local
 
 _REASONS = {
@@ -301,23 +301,23 @@ class Store:
                 raise _failed("delete", self.name(path), error) from error
 
     def read_document(self, path: str) -> dict[str, Any]:
-        """Read what ``write_document`` wrote; damage and truncation raise ``StateError``."""
+        """Read what ``write_document`` wrote; damage and truncation raise ``DamagedError``."""
         data = self.read(path)
         head, _, body = data.partition(b"\n")
         try:
             first = json.loads(head)
             checksum = first.get("xxh3") if isinstance(first, dict) else None
             if checksum is None:
-                raise StateError(
+                raise DamagedError(
                     f"{self.name(path)} is damaged: its first line is not the checksum of the rest"
                 )
             if checksum != xxhash.xxh3_64_hexdigest(body):
-                raise StateError(f"{self.name(path)} is damaged: its checksum does not match its content")
+                raise DamagedError(f"{self.name(path)} is damaged: its checksum does not match its content")
             document = json.loads(body)
         except (ValueError, KeyError, TypeError, RecursionError) as error:
-            raise StateError(f"{self.name(path)} is damaged or cut short: {error}") from error
+            raise DamagedError(f"{self.name(path)} is damaged or cut short: {error}") from error
         if not isinstance(document, dict):
-            raise StateError(f"{self.name(path)} is damaged: not a document")
+            raise DamagedError(f"{self.name(path)} is damaged: not a document")
         return document
 
     def write_document(self, path: str, document: dict[str, Any], *, durable: bool = False) -> None:
