@@ -9,7 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sterna.errors import SternaError
+from sterna.nexmark.generator import AUCTIONS, GROUP
 from sterna.nexmark.highest import CLOSE, SHARE, Search, Try, search_with
+from sterna.nexmark.running import Plan, quick
 from sterna.nexmark.settings import SETTINGS, Setting
 
 SEARCH = Search()
@@ -121,7 +123,19 @@ def test_a_query_runs_until_its_windows_are_full(query, rate):
 
 
 def test_queries_of_open_auctions_have_many_and_wait_for_them():
+    """At whatever rate: an auction is open for twice the average at the most, and then it has expired."""
     for query in ("q4", "q6"):
-        assert SETTINGS[query].in_flight >= 1_000_000
-        assert SETTINGS[query].needed(400_000) * 400_000 * 3 / 50 >= 2_000_000
+        for rate in (150_000, 1_500_000):
+            plan = Plan.of(query)
+            open_ = plan.setting.auctions(rate)
+            assert open_ >= 700_000
+            assert plan.events(rate).options["inFlight"] == open_
+            expired = plan.needed(rate) + plan.check + plan.course.quiet
+            assert expired * rate * AUCTIONS / GROUP >= 2 * open_
     assert Setting().needed(400_000) < 20
+
+
+def test_who_wants_so_many_auctions_open_gets_them():
+    plan = Plan.of("q4").with_events(5_000, None)
+    assert plan.events(1e6).options["inFlight"] == 5_000
+    assert quick(Plan.of("q4")).events(1e6).options["inFlight"] == 1_000

@@ -64,7 +64,7 @@ def run(
         typer.Option(
             min=1,
             help="Auctions open at a time, about: the state of q4 and q6.",
-            show_default="3,000,000 for q4 and q6, else 100",
+            show_default="as many as begin in 80 s for q4 and q6, else 100",
         ),
     ] = None,
     dilation: Annotated[

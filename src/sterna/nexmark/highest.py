@@ -170,7 +170,7 @@ def search_with(attempt: Attempt, search: Search, *, windows: bool) -> Found:
 def highest(
     spark: SparkSession,
     start: Callable[[str], Subject],
-    events: Auctions,
+    events: Callable[[float], Auctions],
     folder: str,
     search: Search,
     say: Say,
@@ -181,7 +181,7 @@ def highest(
     Args:
         spark: a session.
         start: makes the system with a new checkpoint, which is given.
-        events: what comes in.
+        events: what comes in, at so many events a second.
         folder: for the checkpoints, which are gone after each try.
         search: how it is searched.
         say: takes a line about each try.
@@ -193,7 +193,7 @@ def highest(
         checkpoint = os.path.join(folder, f"try-{next(numbers)}")
         subject = start(checkpoint)
         filled = needed(rate) if full else 0.0
-        frame = events.frame(spark, rate=0, eventRate=rate, perEpoch=size)
+        frame = events(rate).frame(spark, rate=0, perEpoch=size)
         try:
             took = epochs_took(subject, frame, search, round(filled * rate / size), PATIENCE * filled)
         finally:

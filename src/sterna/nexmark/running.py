@@ -74,11 +74,17 @@ class Plan:
         query_of(query)
         return cls(query, setting=SETTINGS[query], **more)
 
-    @property
-    def events(self) -> Auctions:
-        """The source."""
+    def events(self, rate: float) -> Auctions:
+        """The source, at so many events a second."""
         setting = self.setting
-        return Auctions({"packed": "true", "dilation": setting.dilation, "inFlight": setting.in_flight})
+        return Auctions(
+            {
+                "packed": "true",
+                "dilation": setting.dilation,
+                "inFlight": setting.auctions(rate),
+                "eventRate": rate,
+            }
+        )
 
     def with_events(self, in_flight: int | None, dilation: float | None) -> Plan:
         """The same with other events, where they are given."""
@@ -88,6 +94,7 @@ class Plan:
             setting=replace(
                 usual,
                 in_flight=usual.in_flight if in_flight is None else in_flight,
+                open_seconds=usual.open_seconds if in_flight is None else None,
                 dilation=usual.dilation if dilation is None else dilation,
             ),
         )
@@ -99,12 +106,13 @@ class Plan:
 
 def quick(plan: Plan) -> Plan:
     """The same at its smallest: shows that it works, not how fast."""
+    most = 1_000 if plan.setting.open_seconds is not None else min(plan.setting.in_flight, 1_000)
     return replace(
         plan,
         course=QUICK,
         search=QUICK_SEARCH,
         bins=min(plan.bins, 64),
-        setting=replace(plan.setting, in_flight=min(plan.setting.in_flight, 1_000)),
+        setting=replace(plan.setting, in_flight=most, open_seconds=None),
         warm_up=1.0 if plan.warm_up is None else plan.warm_up,
         check=2.0,
     )
@@ -126,8 +134,8 @@ def _run(spark: SparkSession, root: Path, plan: Plan, say: Say) -> tuple[dict[st
         return NexmarkSubject(plan.query, checkpoint, plan.workers, plan.bins, share_host_state=False)
 
     def conduct(one: Round, rate: float) -> None:
-        events = Auctions({**plan.events.options, "eventRate": rate})
-        one.run(spark, subject(str(root / f"{one.strategy}-{next(numbers)}")), str(root), events, rate, say)
+        checkpoint = str(root / f"{one.strategy}-{next(numbers)}")
+        one.run(spark, subject(checkpoint), str(root), plan.events(rate), rate, say)
 
     found = None
     if plan.rate is None:

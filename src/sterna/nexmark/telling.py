@@ -32,7 +32,7 @@ def figures(plan: Plan, found: Found | None, fitted: Fitted, facts: dict[str, An
         "paper_bins": PAPER_BINS,
         "operators": migrations[0]["operators"] if migrations else [],
         "dilation": plan.setting.dilation,
-        "in_flight": plan.setting.in_flight,
+        "in_flight": plan.setting.auctions(fitted.rate),
         "warm_up_seconds": round(plan.needed(fitted.rate) + plan.check, 1),
         "quiet_seconds": plan.course.quiet,
         "steady": latencies([phase for done in fitted.rounds.values() for phase in done.quiet]),
