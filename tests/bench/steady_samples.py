@@ -115,6 +115,7 @@ def peers():
             part: whole[part],
             "goals": {name: value for name, value in whole["goals"].items() if name.startswith(starts)},
             "peer_better": whole["peer_better"] if part == "rescale" else [],
+            "configuration": whole["configuration"],
             "failures": [],
         }
         for part, starts in about.items()
@@ -131,6 +132,7 @@ def all_peers():
     }
     lines = {
         "sterna": {**rescaled, "during_max_ms": 1_100.0},
+        "spark": {**rescaled, "during_max_ms": 1_100.0},
         "flink": {**rescaled, "before_p50_ms": 200.0, "during_max_ms": 9_000.0},
     }
     return {
@@ -168,14 +170,23 @@ def all_peers():
         ],
         "throughput": {
             "keys": 8_388_608,
-            "sterna_records_per_second": 800_000,
-            "flink_records_per_second": 200_000,
+            **{
+                f"{name}_{what}": value
+                for name, rate in (("sterna", 800_000), ("spark", 100_000), ("flink", 200_000))
+                for what, value in (("records_per_second", rate), ("rounds", [rate]))
+            },
             "ratio_to_flink": 4.0,
             "flink_source_records_per_second": 3_000_000,
             "few_keys": {
                 "keys": 65_536,
-                "sterna_records_per_second": 4_000_000,
-                "spark_records_per_second": 5_000_000,
+                **{
+                    f"{name}_{what}": value
+                    for name, rate in (("sterna", 4_000_000), ("spark", 5_000_000), ("flink", 2_000_000))
+                    for what, value in (
+                        ("records_per_second", rate),
+                        ("rounds", [rate, rate - 1_000_000, rate + 1_000_000]),
+                    )
+                },
                 "ratio_to_spark": 0.8,
             },
         },
@@ -197,5 +208,6 @@ def all_peers():
             "longest_wait_to_flink_at_most_0.2": False,
         },
         "peer_better": ["1,024 MB: the median latency before: flink 200, Sterna 300"],
+        "configuration": {"sterna": {"bins": 4096, "for a rescale": {"bins": 256}}},
         "failures": [],
     }

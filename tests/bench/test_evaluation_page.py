@@ -8,10 +8,13 @@ from typer.testing import CliRunner
 
 from bench import evaluation_samples as samples
 from bench import steady_samples as steady
+from sterna.bench.evaluation import readme
+from sterna.bench.evaluation.entries import Figures
 from sterna.bench.evaluation.files import COMMANDS, command
 from sterna.bench.evaluation.markdown import slug
 from sterna.bench.evaluation.page import made, stale, write
 from sterna.cli import app
+from sterna.errors import InvalidInput
 
 DOCS = Path(__file__).parents[2] / "docs"
 SECTIONS = [
@@ -36,7 +39,9 @@ def page(tmp_path):
 
 
 def test_the_page_in_the_repository_is_what_its_figures_say():
-    assert stale(made(DOCS / "figures"), DOCS / "evaluation.md") == [], "run `sterna bench page`"
+    page = made(DOCS / "figures", tables_in=DOCS.parent / "README.md")
+    assert set(page.others) == {DOCS.parent / "README.md"}
+    assert stale(page, DOCS / "evaluation.md") == [], "run `sterna bench page`"
 
 
 def test_every_section_is_there_whatever_is_measured(page, tmp_path):
@@ -124,6 +129,57 @@ def test_the_command_writes_and_checks(tmp_path):
     assert result.exit_code == 1
     assert str(file) in result.stdout
     assert "sterna bench page" in result.stderr
+
+
+README = """# It
+
+Before.
+
+<!-- table: {name} -->
+old
+<!-- end -->
+
+After.
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "row"),
+    [
+        ("throughput", "| 65,536 | 4,000,000 (3,000,000–5,000,000) | **5,000,000** (4,000,000–6,000,000) |"),
+        ("queries", "| Spark | 100,000 | 250,000 |\n| ratio | 9.0 | 2.0 |"),
+        (
+            "rescale",
+            "| 1 GiB | 0.9 → 1.1 s | 0.9 → 1.1 s | 0.9 → 9.0 s |\n| 1 GiB, complete after | 20 s | 20 s |",
+        ),
+        ("headline", "| `all_at_once` | 1 | 3 | 1,000 ms | 5,000 ms | 5.00 (4.50–6.00) |"),
+        ("headline", "| Spark: stop, offline repartition, restart |  | 40 | 1,900 ms | 30,000 ms | 15.8 |"),
+        ("nexmark", "| Q1 | 60,000 | nothing | 1.05, 1.05 | 4.00, 4.00 |"),
+        ("nexmark", "| Q8 | 60,000 | 50.0 MB | 1.05, 1.05 | 4.00, 4.00 |"),
+    ],
+)
+def test_the_tables_of_a_readme_are_those_of_the_figures(tmp_path, name, row):
+    file = tmp_path / "README.md"
+    file.write_text(README.format(name=name))
+    (tmp_path / "docs").mkdir()
+    figures = samples.written(tmp_path / "figures", samples.every())
+    command = ["bench", "page", "--figures", str(figures), "--page", str(tmp_path / "docs" / "page.md")]
+    assert CliRunner().invoke(app, [*command, "--check"]).exit_code == 1
+    assert CliRunner().invoke(app, command).exit_code == 0
+    text = file.read_text()
+    assert row in text
+    assert "old" not in text
+    assert text.startswith("# It\n\nBefore.\n\n<!-- table: ")
+    assert text.endswith("\n<!-- end -->\n\nAfter.\n")
+    assert CliRunner().invoke(app, [*command, "--check"]).exit_code == 0
+
+
+def test_a_readme_says_what_is_not_measured_and_has_no_unknown_tables(tmp_path):
+    figures = Figures(samples.written(tmp_path / "figures", {}))
+    text = readme.filled(README.format(name="rescale"), figures)
+    assert f"Not measured yet: `{command('peers-rescale')}`" in text
+    with pytest.raises(InvalidInput, match="no table 'other' for the README"):
+        readme.filled(README.format(name="other"), figures)
 
 
 def test_the_command_names_a_damaged_file(tmp_path):

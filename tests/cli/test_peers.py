@@ -54,6 +54,13 @@ def test_only_queries_of_full_size_are_measured_bit_by_bit(arguments, tmp_path):
     assert before.read_text() == "{}"
 
 
+@pytest.mark.parametrize("memory", ["", "lots", "4", "-4g", "0g", "4g "])
+def test_what_is_no_memory_is_refused(memory):
+    result = CliRunner().invoke(app, ["bench", "peers", "--quick", "--flink-memory", memory])
+    assert result.exit_code == 2
+    assert "--flink-memory" in result.output
+
+
 def test_queries_run_on_both_sides(spark, tmp_path):
     found = told(
         "--part", "router", "--part", "queries", "--query", "q2", "--query", "q3", "--dir", str(tmp_path)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -250,6 +252,10 @@ def peers(
             file_okay=False, help="Where Flink is, or is installed.", show_default="a temporary folder"
         ),
     ] = None,
+    flink_memory: Annotated[
+        str | None,
+        typer.Option(help="Memory of Flink's TaskManager, all of it, such as 4g.", show_default="8g"),
+    ] = None,
     keep: Annotated[
         Path | None,
         typer.Option(
@@ -277,13 +283,18 @@ def peers(
             raise typer.BadParameter(
                 "only --part queries can be measured bit by bit, and not with --quick", param_hint="--keep"
             )
+        if flink_memory is not None and not re.fullmatch(r"[1-9]\d*[mg]", flink_memory):
+            raise typer.BadParameter(
+                f"{flink_memory!r} is no memory: write 4g or 4096m", param_hint="--flink-memory"
+            )
         before = None if keep is None else again.earlier(keep)
+        sizes = running.QUICK if quick else running.FULL
         result = running.run(
             say(),
             parts=part or running.PARTS,
             systems=system or running.SYSTEMS,
             names=query or running.NAMES,
-            sizes=running.QUICK if quick else running.FULL,
+            sizes=replace(sizes, flink_memory=flink_memory or sizes.flink_memory),
             rounds=rounds,
             master=master,
             folder=str(folder) if folder else None,
@@ -307,7 +318,7 @@ def page(
         bool, typer.Option("--check", help="Write nothing; exit with 1 if the page is not up to date.")
     ] = False,
 ) -> None:
-    """Make the evaluation page from the figures that are there.
+    """Make the evaluation page from the figures that are there, and the tables of the README above it.
 
     The page has everything the Megaphone paper measures, beside what it says. Making it measures nothing, and
     takes a moment. What is not measured yet is in the page, with the command that measures it.
@@ -315,7 +326,7 @@ def page(
     with failures():
         from sterna.bench.evaluation.page import made, stale, write
 
-        whole = made(figures)
+        whole = made(figures, tables_in=file.resolve().parent.parent / "README.md")
         changed = stale(whole, file) if check else write(whole, file)
         for path in changed:
             typer.echo(path)

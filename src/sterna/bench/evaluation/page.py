@@ -1,8 +1,11 @@
-"""The page as a whole: what is in it, writing it, and whether what is written is up to date."""
+"""The page as a whole: what is in it, writing it, and whether what is written is up to date.
+
+The tables of the README are written with it (``readme``).
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from sterna.bench.evaluation import (
@@ -16,6 +19,7 @@ from sterna.bench.evaluation import (
     overhead,
     peers,
     queries,
+    readme,
     sweeps,
 )
 from sterna.bench.evaluation.entries import Figures
@@ -33,19 +37,21 @@ COMMAND = "sterna bench page"
 
 @dataclass(frozen=True)
 class Page:
-    """The text, and the pictures by the names of their files."""
+    """The text, the pictures by the names of their files, and other texts by their paths."""
 
     text: str
     pictures: dict[str, str]
+    others: dict[Path, str] = field(default_factory=dict)
 
 
-def made(figures: Path, source: Path = SOURCE) -> Page:
+def made(figures: Path, source: Path = SOURCE, tables_in: Path | None = None) -> Page:
     """The page from a folder of figures; the same files give the same page, byte for byte.
 
     Args:
         figures: the folder with what benchmarks print with ``--json``; a file that is missing is told of in
             the page.
         source: the source of ``sterna.nexmark``, whose lines are counted.
+        tables_in: the README whose tables are filled, if there is one.
 
     Raises:
         InvalidInput: a file is not JSON, or not of the layout that its benchmark writes.
@@ -74,7 +80,10 @@ def made(figures: Path, source: Path = SOURCE) -> Page:
         *(section.text for section in sections),
         limits.chapter(given),
     ]
-    return Page("\n\n".join(parts) + "\n", pictures)
+    others = {}
+    if tables_in is not None and tables_in.is_file():
+        others[tables_in] = readme.filled(tables_in.read_text(encoding="utf-8"), given)
+    return Page("\n\n".join(parts) + "\n", pictures, others)
 
 
 def _sections(given: Figures, source: Path) -> list[Section]:
@@ -132,4 +141,5 @@ def stale(page: Page, file: Path) -> list[Path]:
 
 
 def _wanted(page: Page, file: Path) -> dict[Path, str]:
-    return {file: page.text, **{file.parent / PICTURES / name: svg for name, svg in page.pictures.items()}}
+    pictures = {file.parent / PICTURES / name: svg for name, svg in page.pictures.items()}
+    return {file: page.text, **pictures, **page.others}

@@ -183,7 +183,20 @@ def _rescale(entry: Entry) -> str:
     said = (
         f"The goal: at most a fifth of Flink's longest wait with the largest state: {goal}." if goal else ""
     )
-    return "\n\n".join(part for part in (table(heads, rows, words=2), _shares(entry), said) if part)
+    parts = (table(heads, rows, words=2), _shares(entry), _bins(entry), said)
+    return "\n\n".join(part for part in parts if part)
+
+
+def _bins(entry: Entry) -> str:
+    """How many bins Sterna has while it rescales, where it otherwise has others."""
+    place = ("configuration", "sterna")
+    bins, usual = (entry.maybe(*place, *more) for more in (("for a rescale", "bins"), ("bins",)))
+    if bins is None or usual is None or bins == usual:
+        return ""
+    return (
+        f"Sterna has {count(bins)} bins for this, and not the usual {count(usual)}: two move in a step, a "
+        "step takes an epoch, and with more of them it would take as many times longer."
+    )
 
 
 def _shares(entry: Entry) -> str:

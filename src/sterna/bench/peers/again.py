@@ -16,7 +16,8 @@ from sterna.bench.peers.telling import goals, peer_better
 from sterna.errors import InvalidInput
 from sterna.nexmark.queries import QUERIES
 
-KEPT = ("day", "commit")
+KEPT = ("day", "commit", "processor", "system", "load_average")
+"""What a line that is kept tells of the machine and the run that it is from."""
 
 
 def earlier(path: Path) -> dict[str, Any]:
@@ -36,7 +37,8 @@ def earlier(path: Path) -> dict[str, Any]:
 
 def joined(now: dict[str, Any], before: dict[str, Any]) -> dict[str, Any]:
     """This run's output with the queries of an earlier one that it has not measured."""
-    run: dict[str, Any] = {"machine": {name: before["machine"].get(name) or "unknown" for name in KEPT}}
+    known = {name: told for name in KEPT if (told := before["machine"].get(name)) is not None}
+    run: dict[str, Any] = {"machine": {"day": "unknown", "commit": "unknown", **known}}
     if before.get("configuration") != now.get("configuration"):
         run["configuration"] = before.get("configuration") or "unknown"
     kept = {line["query"]: {**run, **line} for line in before["queries"]}
