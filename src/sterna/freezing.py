@@ -1,8 +1,8 @@
 """Freezing the control stream: what becomes of wishes and migrations when an epoch is frozen.
 
-Pure. In: the configurations and migrations at t-1, what is pending and what is new, and whom to ask for
-statistics and steps. Out: those at t, what stays pending, and what was refused and why. An entry is never
-applied by half.
+Pure, but that rehearsing a strategy of one's own ends after half a minute. In: the configurations and
+migrations at t-1, what is pending and what is new, and whom to ask for statistics and steps. Out: those at t,
+what stays pending, and what was refused and why. An entry is never applied by half.
 """
 
 from __future__ import annotations

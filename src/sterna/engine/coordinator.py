@@ -24,7 +24,7 @@ from sterna import asking, watermark
 from sterna.configuration import Configuration
 from sterna.control import ControlStream, Entry
 from sterna.dataflow import Dataflow
-from sterna.engine import frontiers, garbage
+from sterna.engine import frontiers, garbage, waiting
 from sterna.engine.checkpoint import check_format
 from sterna.engine.conclusion import conclude, events_of
 from sterna.engine.crash import crash_point
@@ -35,9 +35,8 @@ from sterna.engine.plans import OperatorPlan, plan_operator
 from sterna.engine.receipts import Receipts, check_receipts
 from sterna.engine.removal import Removal
 from sterna.errors import CheckpointError, StateError, UpdateRefused
-from sterna.freezing import NO_EVENT_TIME, Knowledge, freeze_entries, in_order
+from sterna.freezing import NO_EVENT_TIME, Knowledge, freeze_entries
 from sterna.history import History
-from sterna.migration import RUNNING
 from sterna.sinks.base import Sink
 from sterna.state.manifest import Manifest, Manifests
 from sterna.state.refs import RunRef
@@ -350,13 +349,13 @@ class Coordinator:
             raise UpdateRefused(NO_EVENT_TIME)
         # Without the lock: a strategy of the user's own takes as long as it takes, and the freeze checks
         # again.
-        waiting = asking.waiting(self.control, last)
+        before = asking.waiting(self.control, last)
         if entry.target is not None:
             entry = asking.check_migration(
-                entry, last, frozen, waiting, lambda name: self.observer.statistics(name, last)
+                entry, last, frozen, before, lambda name: self.observer.statistics(name, last)
             )
         else:
-            asking.check_control(entry, last, [one.name for one in waiting], self.history.outcomes)
+            asking.check_control(entry, last, [one.name for one in before], self.history.outcomes)
         with self.lock:
             asking.check_epoch(entry, self.frozen)
             self.control.append(replace(entry, query=self.query, written=self.clock()))
@@ -368,35 +367,7 @@ class Coordinator:
         """
         with self.lock:
             now = self.clock()
-            mark = self._next_watermark(now)
-            waiting = [Entry.from_json(entry) for entry in self.last.pending]
-            queued = self._queued(waiting, now, mark)
-            return (
-                any(
-                    entry.wants_epoch(self.last.epoch + 1, now, mark) and entry.name not in queued
-                    for entry in waiting
-                )
-                or any(one.status == RUNNING for one in self.last.migrations)
-                or any(
-                    name not in set(self.last.consumed) and self.control.worth_reading(name, now)
-                    for name in self.control.names()
-                )
-                or frontiers.anything_due(mark, self.last.next_due)
-            )
-
-    def _queued(self, waiting: list[Entry], now: float, mark: int | None) -> set[str]:
-        """The entries that wait for a migration, or for an entry that was queued before them.
-
-        A migration wants epochs itself, unless it is paused.
-        """
-        busy = {name for one in self.last.migrations if one.active for name in one.target}
-        found: set[str] = set()
-        for entry in in_order(waiting):
-            names = set(self.last.configurations) if entry.operator is None else {entry.operator}
-            if entry.action == "migrate" and entry.due(self.last.epoch, now, mark) and names & busy:
-                found.add(entry.name)
-                busy |= names
-        return found
+            return waiting.wants_epoch(self.last, self.control, now, self._next_watermark(now))
 
     def close(self) -> None:
         """Lets the next start have the checkpoint, once files that are to go are gone."""
