@@ -15,6 +15,7 @@ from bench.page import Page
 from sterna import demo
 from sterna.cli import app
 from sterna.demo import restart
+from sterna.demo.outputs import strays
 from sterna.demo.setup import QUICK, differences
 
 MOVES = [
@@ -108,6 +109,26 @@ def test_a_single_wrong_key_is_noticed(spark):
 def test_a_key_that_should_not_exist_is_noticed():
     rows = pa.record_batch({"key": [0, 1, 2], "n": [1, 1, 1], "right": [True, True, True]})
     assert differences([rows], np.ones(2, np.int64)) == 1
+
+
+@pytest.mark.parametrize(
+    ("rows", "wrong"),
+    [
+        ([(0, 2), (0, 3), (1, 5)], 0),
+        ([(0, 3), (1, 5)], 0),  # an epoch had two records of key 0
+        ([(0, 2), (1, 5)], 1),  # its last count is missing
+        ([(0, 3), (1, 5), (1, 5)], 1),  # put out twice
+        ([(0, 1), (0, 3), (1, 5)], 1),  # counted before
+        ([(0, 3), (0, 4), (1, 5)], 1),  # more than there were
+        ([(0, 3), (1, 5), (2, 9)], 1),  # had no record
+        ([(0, 3), (1, 5), (3, 1), (-1, 1)], 2),  # no such keys
+        ([], 2),
+    ],
+)
+def test_a_count_that_should_not_have_come_out_is_noticed(rows, wrong):
+    keys, counts = zip(*rows, strict=True) if rows else ((), ())
+    batch = pa.record_batch({"key": pa.array(keys, pa.int64()), "n": pa.array(counts, pa.int64())})
+    assert strays([batch], np.array([1, 4, 9]), np.array([3, 5, 9])) == wrong
 
 
 def test_a_wrong_count_makes_the_command_fail(monkeypatch, tmp_path):

@@ -24,6 +24,7 @@ import sterna
 from sterna.bench import acknowledge, offline
 from sterna.bench.acknowledge import Epoch, Report
 from sterna.bench.systems import SPARK_STATE
+from sterna.sinks.base import Sink
 
 RESCALE_SECONDS = DRAIN_SECONDS = 600.0
 
@@ -61,7 +62,8 @@ class Subject(Protocol):
 class SternaSubject:
     """Sterna's ``aggregate(n=count(), payload=max("payload"))``.
 
-    It rescales with the strategy given, by default that of ``migrate``.
+    It rescales with the strategy given, by default that of ``migrate``, and drops its output where no sink is
+    given.
     """
 
     def __init__(
@@ -70,13 +72,15 @@ class SternaSubject:
         workers: int,
         bins: int = 4096,
         strategy: sterna.strategies.Strategy | None = None,
+        sink: Sink | None = None,
         **options: Any,
     ) -> None:
         self.name = "sterna"
+        self._given = sink or sterna.sinks.noop()
         self._strategy = strategy
         self._options = {"checkpoint": checkpoint, "workers": workers, "bins": bins, **options}
         self.handle: sterna.Query | None = None
-        self._sink = acknowledge.Noting(sterna.sinks.noop())
+        self._sink = acknowledge.Noting(self._given)
 
     @property
     def query(self) -> StreamingQuery:
@@ -88,7 +92,7 @@ class SternaSubject:
     def start(self, stream: DataFrame) -> None:
         """See ``Subject``."""
         acknowledge.keep_reports(stream.sparkSession)
-        self._sink = acknowledge.Noting(sterna.sinks.noop())
+        self._sink = acknowledge.Noting(self._given)
         self.handle = self.flow(stream).start(sink=self._sink, **self._options)
         self._sink.attach(self.handle)
 

@@ -6,8 +6,8 @@ aggregation, with the same state and the same input, is rescaled in Spark's own 
 checkpoint offline, start. Workers share this machine and could just hand files over; here state really
 travels through the exchange, as it would between machines.
 
-At the end every key's count is compared with what the input implies. One folder is used and removed; a page
-with all timelines is left.
+At the end every key's count is compared with what the input implies, in the state and in what
+came out. One folder is used and removed; a page with all timelines is left.
 """
 
 from __future__ import annotations

@@ -16,6 +16,7 @@ from sterna.bench import ceiling, harness
 from sterna.bench.feeder import Schedule
 from sterna.bench.phases import Phase, Run
 from sterna.bench.subjects import SternaSubject
+from sterna.demo.outputs import CountsOnly, wrong_outputs
 from sterna.demo.setup import Setup
 from sterna.demo.watching import Watcher
 from sterna.strategies import Strategy
@@ -58,7 +59,7 @@ class Moves:
 
 
 def run(spark: SparkSession, setup: Setup, folder: str, watcher: Watcher) -> Moves:
-    """Fills the state, finds a rate, runs the phases and checks every count.
+    """Fills the state, finds a rate, runs the phases and checks every count, in the state and as put out.
 
     The folder is one below that of the session's settings.
     """
@@ -69,11 +70,10 @@ def run(spark: SparkSession, setup: Setup, folder: str, watcher: Watcher) -> Mov
     filler = SternaSubject(checkpoint, **options, initial_state={"aggregate": setup.initial(spark)})
     filler.start(records.stream(spark, os.path.join(folder, "input")))
     filler.stop()
-    subject = SternaSubject(checkpoint, **options)
     watcher.say("looking how much this machine keeps up with")
     probe = ceiling.maximum_rate(
         spark,
-        subject,
+        SternaSubject(checkpoint, **options),
         folder,
         records,
         epoch_seconds=PROBE_EPOCH_S,
@@ -84,6 +84,8 @@ def run(spark: SparkSession, setup: Setup, folder: str, watcher: Watcher) -> Mov
     slow = f"{rate:,.0f} records/s, not {setup.rate:,.0f}: this machine keeps up with {probe.rate:,.0f}"
     watcher.say("getting steady", slow if rate < setup.rate else "")
     moves: list[Move] = []
+    outputs = os.path.join(folder, "outputs")
+    subject = SternaSubject(checkpoint, **options, sink=CountsOnly(outputs))
 
     def began(run: Run) -> None:
         watcher.watch(run)
@@ -110,6 +112,7 @@ def run(spark: SparkSession, setup: Setup, folder: str, watcher: Watcher) -> Mov
     expected = setup.counts(0, result["next_record"])
     state_bytes = int(subject.handle.statistics().bytes.sum())
     wrong = setup.wrong(subject.handle.state(), expected)
+    wrong += wrong_outputs(outputs, setup.counts(0, probe.next_record), expected)
     watcher.query = None
     return Moves(result, moves, rate, state_bytes, wrong, steady)
 
