@@ -1,6 +1,6 @@
 """The ``sterna`` command.
 
-Results go to standard output, and nothing else does: with ``--json`` it is exactly one JSON document.
+Results go to standard output, and nothing else does: with ``--format json`` it is exactly one JSON document.
 Everything about the way there goes to standard error (see ``terminal``). Exit codes: 0 when all went well, 1
 when something failed (in one sentence, without a traceback, if it is a failure that Sterna knows), 2 for a
 mistake in the command, 130 after Ctrl-C.
@@ -25,17 +25,20 @@ from sterna.bench.commands import app as bench
 from sterna.controllers.commands import advise
 from sterna.nexmark.commands import app as nexmark
 from sterna.planning.commands import precompute
-from sterna.terminal import (
-    Json,
-    failures,
-)
+from sterna.terminal import Format, Output, failures
 
 
-class TwoWords(TyperGroup):
+class Commands(TyperGroup):
     """Commands whose name may have two words: ``sterna plan``, ``sterna plan precompute``.
 
-    The first word may be a command by itself.
+    The first word may be a command by itself. All of them take ``--json`` for ``--format json``.
     """
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """The arguments, with ``--json`` written out where it is an option."""
+        end = args.index("--") if "--" in args else len(args)
+        written_out = ["--format=json" if word == "--json" else word for word in args[:end]]
+        return super().parse_args(ctx, [*written_out, *args[end:]])
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """The command that the arguments begin with, and the others."""
@@ -47,7 +50,7 @@ class TwoWords(TyperGroup):
 
 app = typer.Typer(
     name="sterna",
-    cls=TwoWords,
+    cls=Commands,
     help="Stateful streams on PySpark whose state can move while the query runs.",
     no_args_is_help=True,
     add_completion=False,
@@ -78,7 +81,7 @@ def main(
 @app.command()
 def demo(
     *,
-    as_json: Json = False,
+    output: Output = Format.table,
     report: Annotated[
         Path, typer.Option(dir_okay=False, help="Where to write the page with all timelines.")
     ] = Path("report.html"),
@@ -112,7 +115,7 @@ def demo(
             raise typer.BadParameter(f"there is no folder {report.parent}", param_hint="--report")
         told, figures = run(setup, Console(stderr=True, highlight=False))
         report.write_text(render(told), encoding="utf-8")
-        if as_json:
+        if output is Format.json:
             typer.echo(json.dumps({**figures, "report": str(report)}, indent=2))
         else:
             console = Console(highlight=False)

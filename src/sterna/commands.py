@@ -26,13 +26,7 @@ from sterna.control import Entry, new_name
 from sterna.errors import SternaError
 from sterna.remote import Remote
 from sterna.spelt import strategy_of, target_of, when_of
-
-
-class Format(str, Enum):
-    """How results are printed."""
-
-    table = "table"
-    json = "json"
+from sterna.terminal import Format, Output
 
 
 class IfBusy(str, Enum):
@@ -54,7 +48,6 @@ class Order(str, Enum):
 
 Checkpoint = Annotated[str, typer.Argument(help="The query's checkpoint location.")]
 Name = Annotated[str, typer.Argument(help="The migration's name, as status and history print it.")]
-Output = Annotated[Format, typer.Option("--format", help="A table, or one JSON document.")]
 Workers = Annotated[int | None, typer.Option("--workers", help="Target: so many workers.")]
 Bins = Annotated[int | None, typer.Option("--bins", help="Target: so many bins, a power of two.")]
 Planner = Annotated[

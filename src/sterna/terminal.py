@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from enum import Enum
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,7 +16,17 @@ from rich.markup import escape
 
 from sterna.errors import SternaError
 
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of a table.")]
+
+class Format(str, Enum):
+    """How results are printed."""
+
+    table = "table"
+    json = "json"
+
+
+Output = Annotated[
+    Format, typer.Option("--format", help="A table, or one JSON document, for which --json is short.")
+]
 Quick = Annotated[
     bool,
     typer.Option("--quick", help="Small sizes, a few minutes at most: shows that it works, not how fast."),
@@ -53,9 +64,9 @@ def check_known(given: Iterable[str], known: Iterable[str], hint: str) -> None:
             raise typer.BadParameter(f"{name!r} is none of {', '.join(known)}", param_hint=hint)
 
 
-def told(result: dict[str, Any], show: Callable[[dict[str, Any], Console], None], *, as_json: bool) -> None:
+def told(result: dict[str, Any], show: Callable[[dict[str, Any], Console], None], output: Format) -> None:
     """Prints a result, as one JSON document or as a table; exits with 1 if it tells of failures."""
-    if as_json:
+    if output is Format.json:
         typer.echo(json.dumps(result, indent=2))
     else:
         show(result, Console())

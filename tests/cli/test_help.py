@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from importlib.metadata import version
 
 import pytest
@@ -25,7 +26,7 @@ def test_version_names_sterna_and_pyspark():
     ("command", "words"),
     [
         ((), ["demo", "bench", "--version"]),
-        (("demo",), ["--json", "--quick", "--report", "minutes"]),
+        (("demo",), ["--format", "--json", "--quick", "--report", "minutes"]),
         (("bench",), ["throughput", "state", "bins"]),
         (("bench", "throughput"), ["--json", "--quick", "--transform-with-state", "groupBy"]),
         (("bench", "state"), ["--json", "--quick", "64M"]),
@@ -48,3 +49,10 @@ def test_no_arguments_show_the_help():
 )
 def test_a_mistake_in_the_command_exits_with_2(command):
     assert sterna(*command).exit_code == 2
+
+
+def test_json_is_short_for_the_format():
+    short, long = sterna("nexmark", "lines", "--json"), sterna("nexmark", "lines", "--format", "json")
+    assert json.loads(short.stdout) == json.loads(long.stdout)
+    assert sterna("nexmark", "lines").stdout != short.stdout
+    assert sterna("nexmark", "lines", "--", "--json").exit_code == 2

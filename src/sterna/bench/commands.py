@@ -12,9 +12,10 @@ import typer
 from sterna.errors import SternaError
 from sterna.terminal import (
     Folder,
-    Json,
+    Format,
     Master,
     Memory,
+    Output,
     Quick,
     Rounds,
     Workers,
@@ -33,7 +34,7 @@ app = typer.Typer(
 @app.command()
 def throughput(
     *,
-    as_json: Json = False,
+    output: Output = Format.table,
     quick: Quick = False,
     rounds: Rounds = None,
     workers: Workers = None,
@@ -74,13 +75,13 @@ def throughput(
             memory=memory,
             folder=str(folder) if folder else None,
         )
-        told(result, benchmark.show, as_json=as_json)
+        told(result, benchmark.show, output)
 
 
 @app.command()
 def state(
     *,
-    as_json: Json = False,
+    output: Output = Format.table,
     quick: Quick = False,
     rounds: Rounds = None,
     workers: Workers = None,
@@ -106,13 +107,13 @@ def state(
             memory=memory,
             folder=str(folder) if folder else None,
         )
-        told(result, benchmark.show, as_json=as_json)
+        told(result, benchmark.show, output)
 
 
 @app.command()
 def bins(
     *,
-    as_json: Json = False,
+    output: Output = Format.table,
     quick: Quick = False,
     rounds: Rounds = None,
     workers: Workers = None,
@@ -136,13 +137,13 @@ def bins(
             memory=memory,
             folder=str(folder) if folder else None,
         )
-        told(result, benchmark.show, as_json=as_json)
+        told(result, benchmark.show, output)
 
 
 @app.command()
 def quiet(
     *,
-    as_json: Json = False,
+    output: Output = Format.table,
     quick: Quick = False,
     rounds: Rounds = None,
     workers: Workers = None,
@@ -167,13 +168,13 @@ def quiet(
             memory=memory,
             folder=str(folder) if folder else None,
         )
-        told(result, benchmark.show, as_json=as_json)
+        told(result, benchmark.show, output)
 
 
 @app.command()
 def migrate(
     *,
-    as_json: Json = False,
+    output: Output = Format.table,
     quick: Quick = False,
     rounds: Annotated[
         int | None, typer.Option(min=1, help="How often the strategies take turns.", show_default="5")
@@ -223,13 +224,13 @@ def migrate(
             folder=str(folder) if folder else None,
             report=str(report) if report else None,
         )
-        told(result, benchmark.show, as_json=as_json)
+        told(result, benchmark.show, output)
 
 
 @app.command()
 def peers(
     *,
-    as_json: Json = False,
+    output: Output = Format.table,
     quick: Quick = False,
     rounds: Rounds = None,
     part: Annotated[
@@ -301,7 +302,7 @@ def peers(
             flink_home=flink,
         )
         result = result if before is None else again.joined(result, before)
-        told(result, running.show, as_json=as_json)
+        told(result, running.show, output)
 
 
 @app.command()
@@ -337,7 +338,7 @@ def page(
 @app.command()
 def planner(
     *,
-    as_json: Json = False,
+    output: Output = Format.table,
     quick: Quick = False,
     traces: Annotated[
         Path | None,
@@ -379,4 +380,4 @@ def planner(
             memory=memory,
             folder=str(folder) if folder else None,
         )
-        told(result, benchmark.show, as_json=as_json)
+        told(result, benchmark.show, output)

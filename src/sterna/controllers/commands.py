@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from sterna.commands import Checkpoint, Format, How, Operator, Order, Output
+from sterna.commands import Checkpoint, How, Operator, Order
 from sterna.configuration import MAX_WORKERS
 from sterna.controllers.advising import advise as ask
 from sterna.controllers.advising import seen
@@ -24,6 +24,7 @@ from sterna.readable import size
 from sterna.remote import Remote
 from sterna.spelt import strategy_of
 from sterna.strategies import from_json
+from sterna.terminal import Format, Output
 
 MOST_MOVES_TOLD = 64
 

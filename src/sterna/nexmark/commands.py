@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from sterna.terminal import Folder, Json, Master, Memory, Quick, failures, say, told
+from sterna.terminal import Folder, Format, Master, Memory, Output, Quick, failures, say, told
 
 app = typer.Typer(help="The NEXMark benchmark: its queries, and its events.", no_args_is_help=True)
 
@@ -76,7 +76,7 @@ def run(
         ),
     ] = None,
     quick: Quick = False,
-    as_json: Json = False,
+    output: Output = Format.table,
     report: Annotated[
         Path | None, typer.Option(dir_okay=False, help="Where to write a page with the timelines.")
     ] = None,
@@ -113,7 +113,7 @@ def run(
         figures, page = running.run(say(), plan, master, memory, str(folder) if folder else None)
         if report is not None:
             report.write_text(render(page), encoding="utf-8")
-        told(figures, telling.show, as_json=as_json)
+        told(figures, telling.show, output)
 
 
 @app.command()
@@ -145,10 +145,10 @@ def write(
 
 
 @app.command()
-def lines(*, as_json: Json = False) -> None:
+def lines(*, output: Output = Format.table) -> None:
     """Count the lines of code of each query, on Sterna and on Spark's own operators."""
     with failures():
         from sterna.nexmark.lines import lines as counted
         from sterna.nexmark.lines import show
 
-        told({"lines": counted()}, show, as_json=as_json)
+        told({"lines": counted()}, show, output)

@@ -20,7 +20,7 @@ from rich.table import Table
 
 from sterna.configuration import MAX_WORKERS
 from sterna.errors import InvalidInput
-from sterna.terminal import Folder, Json, Master, Memory, told
+from sterna.terminal import Folder, Format, Master, Memory, Output, told
 
 if TYPE_CHECKING:
     from sterna.planning.matrix import Matrix
@@ -69,7 +69,7 @@ def precompute(
     ] = None,
     tau: Annotated[float, typer.Option(help="How much more than the mean load a worker may have.")] = 0.2,
     gamma: Annotated[float, typer.Option(help="What a migration counts against the one before it.")] = 0.8,
-    as_json: Json = False,
+    output: Output = Format.table,
     master: Master = "local[2]",
     memory: Memory = "1g",
     folder: Folder = None,
@@ -107,7 +107,7 @@ def precompute(
     told(
         {"file": str(file), **_facts(values), "seconds": round(time.monotonic() - start, 1)},
         _show,
-        as_json=as_json,
+        output,
     )
 
 
