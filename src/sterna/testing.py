@@ -276,8 +276,10 @@ class Twin:
         for index, task in enumerate(tasks.applying):
             operator, seats = self.flow.operators[index], tasks.routing.seats[index]
             for extraction in tasks.extractions[index]:
-                attempt = partial(extract, operator, extraction, seats, self.cache, tasks.horizons[index])
-                _deliver(exchange, self._twice(attempt))
+                send = partial(extract, operator, extraction, seats, self.cache, tasks.horizons[index])
+                parts = self._random.randint(1, 3) if self._random is not None else 1
+                for part in range(parts):
+                    _deliver(exchange, self._twice(partial(send, part, parts)))
             _deliver(exchange, [Message(slot, HELLO, index, worker) for worker, slot in enumerate(seats)])
             following: dict[int, list[Message]] = defaultdict(list)
             for inbox in exchange.values():

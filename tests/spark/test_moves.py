@@ -10,8 +10,10 @@ import pyarrow.compute as pc
 import pytest
 
 import sterna
+from sterna.control import Entry, new_name
 from sterna.engine import spark as engine
 from sterna.errors import InvalidInput, UpdateRefused
+from sterna.remote import Remote
 
 KEYS = 40
 SECOND = 1_000_000
@@ -89,6 +91,35 @@ def test_any_moves_leave_the_output_as_it_is(feed, start, share, carried, monkey
     assert all(event["bytes"] > 0 for event in moved if event["bins"] > 2)
     assert {row["key"]: row["n"] for row in query.state().collect()} == {
         k: v[-1] for k, v in told(sink).items()
+    }
+
+
+def test_routing_tasks_share_what_moves_if_there_are_as_many_as_before(feed, start, checkpoint, monkeypatch):
+    jobs = []
+
+    def noted(shared, routing, carried, parts):
+        jobs.append((routing.epoch, bool(carried), parts))
+        return route_task(shared, routing, carried, parts)
+
+    route_task = engine.RouteTask
+    monkeypatch.setattr(engine, "RouteTask", noted)
+    monkeypatch.setattr(engine, "PART_BYTES", 1)
+    source, sink = feed("key long"), sterna.sinks.memory()
+    stream = sterna.read(source.stream(files=2)).key_by("key").aggregate(n=sterna.count())
+
+    def all_there_is():
+        start(stream, sink=sink, share_host_state=False, trigger={"availableNow": True}).await_termination(60)
+
+    source.add(*rows_of(0)).add(*rows_of(1))
+    all_there_is()
+    for epoch, workers in ((2, 4), (3, 1)):
+        Remote(checkpoint).apply(Entry(new_name(), sterna.rescale(workers), when={"epoch": epoch}))
+    for file in range(2, 7):  # the last epoch has one file, so one routing task
+        source.add(*rows_of(file))
+    all_there_is()
+    assert [job for job in jobs if job[1]] == [(2, True, 2), (3, True, 2), (3, True, 1)]
+    assert {key: max(counts) for key, counts in told(sink).items()} == {
+        key: counts[-1] for key, counts in undisturbed(7).items()
     }
 
 

@@ -97,18 +97,20 @@ class _Task:
 
 
 class RouteTask(_Task):
-    """Routes one source partition; the first one also sends away state, where that is little."""
+    """Routes one source partition; the first ones also send away state, each a part, where that is little."""
 
     def run(self, flow: Any, cache: RunCache, batches: Batches, *arguments: Any) -> Iterator[Any]:  # noqa: D102
         routing: Routing = arguments[0]
         carried: Carried = arguments[1]
+        parts: int = arguments[2]
         context = TaskContext.get()
         partition = context.partitionId() if context else 0
-        if partition == 0:
+        sent = int(partition < parts)
+        if sent:
             for task, horizons in carried:
-                operator = flow.operators[task.operator]
-                yield from extract(operator, task, routing.seats[task.operator], cache, horizons)
-        yield from route(flow, routing, partition, batches)
+                operator, seats = flow.operators[task.operator], routing.seats[task.operator]
+                yield from extract(operator, task, seats, cache, horizons, partition, parts)
+        yield from route(flow, routing, partition, batches, sent)
         crash_point("after-route", routing.epoch)
 
 

@@ -30,6 +30,9 @@ from sterna.sources.recipe import Recipe
 COUNTED = "_rows"
 """Where Spark has combined rows: how many each combined row stands for."""
 
+COUNTS = ("rows", "tasks", "sent")
+"""Statistics that are added up."""
+
 
 @dataclass(frozen=True)
 class Routing:
@@ -64,9 +67,12 @@ class _Seen:
 
 
 def route(
-    flow: Dataflow, task: Routing, partition: int, batches: Iterable[pa.RecordBatch]
+    flow: Dataflow, task: Routing, partition: int, batches: Iterable[pa.RecordBatch], sent: int = 0
 ) -> Iterator[Message]:
-    """Messages for one source partition; see the module's docstring."""
+    """Messages for one source partition; see the module's docstring.
+
+    The statistics also tell how many parts of moving state this task has sent.
+    """
     seen = _Seen()
     sequence = itertools.count()
     began = time.perf_counter()
@@ -103,6 +109,8 @@ def route(
                 like = Message(task.seats[operator][worker], kind, operator, edge.number, partition)
                 yield from in_pieces(like, chunk.wire(), sequence)
     stats = {
+        "tasks": 1,
+        "sent": sent,
         "rows": seen.rows,
         "newest": seen.newest,
         "late": seen.late,
@@ -218,9 +226,10 @@ def _late(
 
 def merge_stats(parts: Iterable[dict[str, Any]]) -> dict[str, Any]:
     """The statistics of all routing tasks of an epoch, added up."""
-    total: dict[str, Any] = {"rows": 0, "newest": {}, "late": {}, "combined": {}, "executors": []}
+    total: dict[str, Any] = {"newest": {}, "late": {}, "combined": {}, "executors": []}
+    total.update(dict.fromkeys(COUNTS, 0))
     for part in parts:
-        total["rows"] += part["rows"]
+        total.update({name: total[name] + part[name] for name in COUNTS})
         total["executors"] = sorted({*total["executors"], *part["executors"]})
         for edge, newest in part["newest"].items():
             total["newest"][edge] = max(total["newest"].get(edge, newest), newest)

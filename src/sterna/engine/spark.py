@@ -5,11 +5,11 @@ source rows ─▶ RouteTask ──┐
                            ├─▶ exchange by slot ─▶ ApplyTask ─▶ (exchange ─▶ ApplyTask)* ─▶ receipts
 ranges(n) ─▶ ExtractTask ──┘
 ```
-State that moves is read by tasks of its own, or by the first routing task, where it is little. The first
-routing task greets all workers. Without rows Spark may run no routing task at all: then, or where that is
-likely, the greetings are a third branch. Rows for a later operator pass through the earlier ones. Adaptive
-execution is switched off for this plan, in the query's own session: it would merge the slots. A failed task
-fails the job, and the error that a fold raised comes out with the user's traceback.
+State that moves is read by tasks of its own, or, where it is little, by the routing tasks, of which each
+reads a part. The first routing task greets all workers. Without rows Spark may run no routing task at all:
+then, or where that is likely, the greetings are a third branch. Rows for a later operator pass through the
+earlier ones. Adaptive execution is switched off for this plan, in the query's own session: it would merge the
+slots. A failed task fails the job, and the error that a fold raised comes out with the user's traceback.
 """
 
 from __future__ import annotations
@@ -49,11 +49,13 @@ bodies took 196 ms of its processors' time to hand to Python, with 4 MB they tak
 """
 JOB_ATTEMPTS = 4
 CARRIED_BYTES = 16 << 20
-"""State up to this size is read by the first routing task.
+"""State up to this size is read by routing tasks.
 
 A task of its own, and its part of the plan, would take longer than reading it: some 100 ms, and 3 MB are read
 in 12.
 """
+PART_BYTES = 256 << 10
+"""How much a routing task reads at least, where there is so much."""
 SPARK_SCHEMA = StructType([StructField("slot", IntegerType()), StructField("body", BinaryType())])
 SETTINGS = (
     "spark.sql.adaptive.enabled",
@@ -90,6 +92,7 @@ class SparkRunner:
         self._hello: dict[Any, DataFrame] = {}
         self._prepared: Any = None
         self._silent = True  # whether the last epoch had no rows: then this one may have none either
+        self._routers = 1  # how many routing tasks the last epoch had
 
     def relaunched(self) -> None:
         """Spark's query is started, with a session of its own: what was made in the last one is of no use."""
@@ -127,21 +130,41 @@ class SparkRunner:
             routing = replace(routing, members=members)
         source = self._source(spark, batch, tasks, members, receipts)
         if len(members) == len(self.flow.operators) and not self._silent:
-            carried = self._carried(tasks)
-            routed = source.mapInArrow(RouteTask(self._shared, routing, carried), SPARK_SCHEMA)
-            left = replace(tasks, extractions=((),) * len(tasks.extractions)) if carried else tasks
-            found = self._applied(spark, left, members, routed)
+            found = self._carrying(spark, tasks, members, source)
             if found:
-                self._silent = not _rows_routed(found)
                 return found
         # No routing task ran. What the other tasks did, if anything, is an attempt that nobody knows of.
-        routed = source.mapInArrow(RouteTask(self._shared, routing, ()), SPARK_SCHEMA)
+        routed = source.mapInArrow(RouteTask(self._shared, routing, (), 0), SPARK_SCHEMA)
         found = self._applied(spark, tasks, members, routed.union(self._hello_rows(spark, routing)))
-        self._silent = not _rows_routed(found)
+        self._learn(found)
         return found
 
+    def _carrying(
+        self, spark: SparkSession, tasks: Tasks, members: tuple[int, ...], source: DataFrame
+    ) -> list[dict[str, Any]]:
+        """The receipts of a job whose routing tasks greet the workers, and read what moves if it is little.
+
+        As many of them share the reading as there were in the last epoch. If there are fewer this time, some
+        of it was not read: that job was an attempt that nobody knows of, and the first one reads all.
+        """
+        carried, found = self._carried(tasks), []
+        left = replace(tasks, extractions=((),) * len(tasks.extractions)) if carried else tasks
+        moving = sum(one.bytes for one, _ in carried)
+        for parts in (max(1, min(self._routers, moving // PART_BYTES)), 1):
+            routed = source.mapInArrow(RouteTask(self._shared, tasks.routing, carried, parts), SPARK_SCHEMA)
+            found = self._applied(spark, left, members, routed)
+            self._learn(found)
+            if not found or not carried or _routed(found, "sent") == parts:
+                break
+        return found
+
+    def _learn(self, receipts: list[dict[str, Any]]) -> None:
+        """Takes note of who routed in this epoch, and whether there was anything to route."""
+        self._silent = not _routed(receipts, "rows")
+        self._routers = max(1, _routed(receipts, "tasks"))
+
     def _carried(self, tasks: Tasks) -> Carried:
-        """What the first routing task extracts.
+        """What routing tasks extract.
 
         That is everything, if it is little and need not be read where its worker sits.
         """
@@ -279,8 +302,9 @@ class SparkRunner:
         return frame.repartitionById(slots, "slot")
 
 
-def _rows_routed(receipts: list[dict[str, Any]]) -> bool:
-    return any(receipt.get("routed", {}).get("rows", 0) for receipt in receipts)
+def _routed(receipts: list[dict[str, Any]], count: str) -> int:
+    """One of the routing tasks' counts, of all of them."""
+    return sum(int(receipt.get("routed", {}).get(count, 0)) for receipt in receipts)
 
 
 def source_columns(frame: DataFrame, source: int, flow: Dataflow) -> list[Column]:
