@@ -38,7 +38,9 @@ class Pace:
     Allowed is a share of what lies between the longest of the last quiet epochs (all but one in fifty) and
     the latency: a step must leave room for an epoch that is long by itself, and the epochs of steps differ
     more from each other than quiet ones do. With six tenths of the room, 2 to 4 % of the epochs were too long
-    at 1 GiB of state, and the whole took 14 to 41 s.
+    at 1 GiB of state, and the whole took 14 to 41 s. What steps add is the median of the last ones: with
+    their upper quartile, epochs that were long by themselves made steps as small as a bin, and the longer a
+    migration lasts, the more of the machine's slow times lie in it.
 
     While steps follow each other there are no quiet epochs, so what is known of them may be of another time:
     of a burst of load that is over, or of nothing at all after a restart. Moving never makes an epoch
@@ -110,7 +112,7 @@ class Pace:
         room = SHARE * (self._latency - long)
         if room <= 0:
             return 0.0
-        added = float(np.percentile(alike, 75)) if alike else 0.0
+        added = float(np.median(alike)) if alike else 0.0
         return min(allowed * (2.0 if added * 2 <= room else max(room / added, 0.5)), 2 * last)
 
     def _without_moves(self) -> tuple[float, float]:
