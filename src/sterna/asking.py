@@ -143,6 +143,6 @@ def check_control(
             "ask for a migration to where the bins should be"
         )
     if migration is not None and entry.action == "rollback":
-        check_rollback(last.migrations, migration)
+        check_rollback(last.migrations, migration, last.configurations)
     if (migration is None or not migration.active) and entry.action != "rollback":
         raise UpdateRefused(f"migration {name} is over ({status}): nothing to {entry.action}")

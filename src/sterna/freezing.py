@@ -90,19 +90,19 @@ def freeze_entries(
     old = {entry.name for entry in known}
     entries = in_order([*known, *fresh])
     sound = [entry for entry in entries if freeze.may_be(entry, fresh=entry.name not in old)]
-    called_off = {entry.migration for entry in sound if entry.action == "cancel"}
-    freeze.held = {entry.migration for entry in sound if entry.action in ("pause", "rollback")}
+    asked = [entry for entry in sound if entry.due(epoch, now, watermark)]
+    called_off = {entry.migration for entry in asked if entry.action == "cancel"}
+    freeze.held = {entry.migration for entry in asked if entry.action in ("pause", "rollback")}
     for entry in entries:
         before = freeze.now_at()
         try:
             freeze.check(entry, fresh=entry.name not in old)
-            if entry.action != "migrate" and entry.migration in waiting:
+            due = entry.due(epoch, now, watermark)
+            if due and entry.action != "migrate" and entry.migration in waiting:
                 check_withdrawal(entry)
                 withdrawn.append((waiting.pop(entry.migration), "it was cancelled before it began"))
                 applied.append(entry)
-            elif (entry.action == "migrate" and entry.name in called_off) or not entry.due(
-                epoch, now, watermark
-            ):
+            elif not due or (entry.action == "migrate" and entry.name in called_off):
                 waiting[entry.name] = freeze.kept(entry)
             elif freeze.apply(entry, [one for one in waiting.values() if one.due(epoch, now, watermark)]):
                 applied.append(entry)
@@ -278,7 +278,7 @@ class _Freeze:
         if migration is None:
             raise UpdateRefused(f"there is no migration {entry.migration!r} under way")
         if entry.action == "rollback":
-            check_rollback(self.migrations, migration)
+            check_rollback(self.migrations, migration, self.current)
             back = replace(
                 migration,
                 status=RUNNING,

@@ -87,6 +87,12 @@ class Migration:
         """Where it was to lead, whether that was taken back or not."""
         return self.led or self.target
 
+    @property
+    def changed(self) -> bool:
+        """Whether anything is different for its having been; not so if it was rolled back."""
+        wanted = any(self.origin[name] != target for name, target in self._wanted.items())
+        return self.status != "rolled back" and (self.bins > 0 or wanted)
+
     def left(self, configurations: Mapping[str, Configuration]) -> int:
         """How many bins are not where they should be."""
         return sum(
@@ -221,22 +227,37 @@ def under_way(busy: Sequence[Migration]) -> str:
     )
 
 
-def check_rollback(migrations: Sequence[Migration], migration: Migration) -> None:
-    """Refuses to undo what came after a migration along with it.
+def check_rollback(
+    migrations: Sequence[Migration], migration: Migration, configurations: Mapping[str, Configuration]
+) -> None:
+    """Refuses to undo what came after a migration along with it, or to undo what is undone.
 
-    ``migrations`` are in the order in which they began.
+    ``migrations`` are in the order in which they began. One that is done has to be where it led; of one that
+    ended on the way, nobody may have changed anything since.
     """
     if migration.back and (migration.active or migration.status == "rolled back"):
         how = "is being" if migration.active else "has been"
         raise UpdateRefused(f"migration {migration.name} {how} rolled back already")
-    if migration.active:
+    if migration.active or migration.ended is None:
         return
-    later = migrations[[one.name for one in migrations].index(migration.name) + 1 :]
+    place = [one.name for one in migrations].index(migration.name)
+    later, earlier = (
+        [one for one in some if set(one.target) & set(migration.target)]
+        for some in (migrations[place + 1 :], migrations[:place])
+    )
+    there = migration.status == "done" and migration.reached(configurations)
     for one in later:
-        if set(one.target) & set(migration.target) and (one.active or one.bins):
+        if one.active or (not there and one.changed):
             raise UpdateRefused(
                 f"migration {one.name} came after {migration.name}: rolling back would undo both"
             )
+    for one in earlier:
+        if one.active or (not there and one.back and (one.ended or (0, 0.0))[0] >= migration.ended[0]):
+            raise UpdateRefused(
+                f"migration {one.name} was rolled back after {migration.name}: it would be undone once more"
+            )
+    if migration.status == "done" and not there:
+        raise UpdateRefused(f"what migration {migration.name} led to has changed since")
 
 
 def advance(
