@@ -98,6 +98,7 @@ class Coordinator:
         self.control = ControlStream(store)
         self.history = History(store)
         self.flushing = False
+        self._seen: set[str] = set()  # the entries that this incarnation has taken
         try:
             self.last = self._last_manifest()
             self.committed = self.last.epoch < 0 or self.manifests.committed(self.last.epoch)
@@ -187,6 +188,11 @@ class Coordinator:
         fresh, bad, unfinished = self.control.read(names, now)
         names = [name for name in names if name not in unfinished]
         pending = [Entry.from_json(entry) for entry in self.last.pending]
+        # A store may carry out a writer's request twice, the second time after the entry was removed.
+        seen = self._seen.union(
+            (entry.name for entry in pending), (one.name for one in self.last.migrations)
+        )
+        fresh = [entry for entry in fresh if entry.name not in seen]
         frozen = freeze_entries(
             epoch,
             self.last.configurations,
@@ -334,6 +340,7 @@ class Coordinator:
     def _conclude(
         self, decision: Decision, plans: list[OperatorPlan], receipts: Receipts, took: float
     ) -> Manifest:
+        self._seen.update(decision.consumed)
         listed = set(self.control.names()) if decision.consumed or self.last.consumed else set()
         consumed = [name for name in [*self.last.consumed, *decision.consumed] if name in listed]
         manifest = conclude(self.flow, self.last, decision, plans, receipts, self.clock(), took)
