@@ -177,8 +177,8 @@ class Migration:
             "target": self.wish,
             "operators": {
                 name: {
-                    "from": _placement(self.origin[name]),
-                    "to": _placement(target),
+                    "from": placement(self.origin[name]),
+                    "to": placement(target),
                 }
                 for name, target in self._wanted.items()
             },
@@ -201,7 +201,8 @@ class Migration:
         return out
 
 
-def _placement(configuration: Configuration) -> dict[str, Any]:
+def placement(configuration: Configuration) -> dict[str, Any]:
+    """A configuration as a summary tells of it."""
     return {
         "bins": configuration.bins,
         "workers": configuration.workers,

@@ -20,6 +20,7 @@ from sterna.engine import apply, extract, messages
 from sterna.engine.coordinator import Options
 from sterna.errors import UpdateRefused
 from sterna.hashing import hash_keys
+from sterna.migration import placement
 from sterna.operators.base import LATER
 from sterna.sinks import memory
 from sterna.state import background, compaction
@@ -320,6 +321,7 @@ class Run:
         # What balancing leads to depends on what is known by then, and what is cancelled on how far it was.
         if not any(move.kind in ("balance", "control") for move in self.script.moves):
             assert expected == self.configurations()
+        self.check_where_it_led()
         ended = {one.name: one.status for one in self.twin.coordinator.last.migrations}
         ended |= {
             e["name"]: e["status"] for e in self.twin.coordinator.history.events() if e["kind"] == "migration"
@@ -327,6 +329,21 @@ class Run:
         applied = {name for name, some in outcomes.items() if some[0]["kind"] == "applied"}
         assert set(ended) == applied
         assert set(ended.values()) <= {"done", "merged", "cancelled", "rolled back"}
+
+    def check_where_it_led(self) -> None:
+        """The last migration of an operator left it at its target, or, rolled back, where it began."""
+        told = self.twin.coordinator.history.told(self.twin.coordinator.last)
+        for name, configuration in self.configurations().items():
+            ended = [
+                one for one in told if name in one.get("operators", {}) and one["ended_epoch"] is not None
+            ]
+            epochs = [one["ended_epoch"] for one in ended]
+            last = next((one for one in ended if one["ended_epoch"] == max(epochs)), None)
+            if last is None or epochs.count(last["ended_epoch"]) > 1:
+                continue  # two that ended in one epoch: which was the last is not told
+            led = {"done": "to", "rolled back": "from"}.get(last["status"])
+            if led is not None:
+                assert last["operators"][name][led] == placement(configuration), (name, last["status"])
 
 
 def by_key(table, keys) -> dict:
