@@ -25,6 +25,11 @@ UNITS = {
     "d": 86400.0,
     "week": 604800.0,
 }
+UNCLEAR = {
+    "m": "'m' could be minutes or milliseconds: write {0}min or {0}ms",
+    "u": "microseconds are 'us': write {0}us",
+}
+"""Letters that people write for a unit, each with what to write instead."""
 
 
 def seconds(duration: str | float) -> float:
@@ -36,9 +41,13 @@ def seconds(duration: str | float) -> float:
     if isinstance(duration, int | float) and not isinstance(duration, bool):
         value = float(duration)
     else:
-        match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([a-z]+?)s?\s*", str(duration).lower())
+        match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([a-z]+)\s*", str(duration).lower())
         unit = match.group(2) if match else ""
-        unit = unit if unit in UNITS else unit + "s"
+        if match is not None and unit in UNCLEAR:
+            raise InvalidInput(f"{duration!r} is not a duration: {UNCLEAR[unit].format(match.group(1))}")
+        # Words have a plural; with an s more or less, a short name is another unit or none.
+        word = unit.removesuffix("s")
+        unit = word if len(word) > 3 else unit
         if match is None or unit not in UNITS:
             raise InvalidInput(
                 f"{duration!r} is not a duration; write it as '200 ms', '10 seconds' or '5 minutes', or as a "

@@ -14,6 +14,7 @@ from typing import Any
 
 from sterna import strategies
 from sterna.control import When, event_time, parse_when
+from sterna.durations import seconds
 from sterna.errors import InvalidInput
 from sterna.targets import Target, balance, bins, explicit, rescale
 
@@ -108,7 +109,14 @@ def _pace(option: str) -> dict[str, Any]:
         raise InvalidInput("paced needs a pace: write paced:200ms, or paced:8MB for so many bytes an epoch")
     size = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*((?:[kmg]i?)?b)\s*", option.lower())
     if size is None:
-        return {"latency": option}
+        try:
+            return {"latency": seconds(option)}
+        except InvalidInput:
+            # What durations say of themselves is for Python, where a number of seconds may be given too.
+            raise InvalidInput(
+                f"{option!r} is not a duration, nor a number of bytes: write paced:200ms, or paced:8MB for "
+                "so many bytes an epoch"
+            ) from None
     return {"bytes_per_epoch": int(float(size.group(1)) * UNITS[size.group(2).upper()])}
 
 

@@ -36,6 +36,12 @@ def test_five_minutes(written):
         "-5 minutes",
         "5 moons",
         "5 months",
+        "5m",
+        "8 M",
+        "3u",
+        "5mss",
+        "5ss",
+        "5hs",
         "1 2 s",
         "s5",
         None,
@@ -50,3 +56,17 @@ def test_what_is_no_duration_is_named(wrong):
     with pytest.raises(InvalidInput, match="duration") as caught:
         seconds(wrong)
     assert repr(wrong) in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("unclear", "words"),
+    [
+        ("5m", "'m' could be minutes or milliseconds: write 5min or 5ms"),
+        ("8 M", "write 8min or 8ms"),
+        ("3u", "write 3us"),
+    ],
+)
+def test_a_letter_that_could_be_two_units_is_refused_with_what_to_write(unclear, words):
+    with pytest.raises(InvalidInput) as caught:
+        seconds(unclear)
+    assert words in str(caught.value)
