@@ -180,20 +180,24 @@ class Lifetime:
     def _watch(self) -> None:
         """Waits for Spark's query to end.
 
-        Under ``availableNow`` starts it again while there is something to do.
+        Under ``availableNow`` starts it again while there is something to do. Whatever goes wrong on the way
+        is the query's failure: this thread has nobody else to tell.
         """
-        while True:
-            try:
+        try:
+            self.streaming_query.awaitTermination()
+            while not self._stopping and self._failure is None and self._more():
+                self._ticker.tick()
+                self._launch()
                 self.streaming_query.awaitTermination()
-            except Exception as error:  # noqa: BLE001 - kept, and raised to whoever waits
-                # A stop that does not wait for the running epoch makes Spark's query fail; that is no failure
-                # of ours.
-                self._failure = self._failure or (None if self._stopping else error)
-            if self._stopping or self._failure is not None or not self._more():
-                break
-            self._ticker.tick()
-            self._launch()
-        self.release()
+        except Exception as error:  # noqa: BLE001 - kept, and raised to whoever waits
+            # A stop that does not wait for the running epoch makes Spark's query fail; that is no failure of
+            # ours.
+            self._failure = self._failure or (None if self._stopping else error)
+            # It may have been started again just before: no epoch may run once the checkpoint is released.
+            with contextlib.suppress(Exception):
+                self.streaming_query.stop()
+        finally:
+            self.release()
 
     def _more(self) -> bool:
         if "availableNow" not in self._trigger and "once" not in self._trigger:
@@ -205,12 +209,19 @@ class Lifetime:
         return self._coordinator.wants_epoch()
 
     def release(self) -> None:
-        """Gives back what the query held: its threads, its slots, its checkpoint."""
-        if self._asking is not None:
-            self._asking.stop()
-        self._ticker.stop()
-        self._placer.close()
-        self._coordinator.close()
+        """Gives back what the query held: its threads, its slots, its checkpoint.
+
+        One that can't be given back does not keep the others, nor those who wait for the end.
+        """
+        with contextlib.ExitStack() as held:  # from the last to the first
+            held.callback(self._end)
+            held.callback(self._coordinator.close)
+            held.callback(self._placer.close)
+            held.callback(self._ticker.stop)
+            if self._asking is not None:
+                held.callback(self._asking.stop)
+
+    def _end(self) -> None:
         with self._progressed:
             self._ended.set()
             self._progressed.notify_all()

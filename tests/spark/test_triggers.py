@@ -5,6 +5,11 @@ from __future__ import annotations
 import pytest
 
 import sterna
+from sterna.engine.coordinator import Coordinator
+from sterna.engine.placement import Placer
+from sterna.errors import StateError
+from sterna.lifetime import Lifetime
+from sterna.sources.tick import Ticker
 
 
 def counts(source):
@@ -55,6 +60,44 @@ def test_a_move_under_available_now(source, start):
     assert query.await_termination(100)
     assert query.status()["epoch"] == 4
     assert query.status()["operators"]["aggregate"]["workers"] == 3
+
+
+@pytest.mark.parametrize("where", ["look", "tick", "launch"])
+def test_what_fails_between_two_runs_under_available_now_fails_the_query(source, start, monkeypatch, where):
+    def gone(*_):
+        raise StateError("the store is gone")
+
+    launch = Lifetime._launch
+    with monkeypatch.context() as broken:
+        broken.setattr(Coordinator, "wants_epoch", gone if where == "look" else lambda _: True)
+        if where == "tick":
+            broken.setattr(Ticker, "tick", gone)
+        if where == "launch":
+            broken.setattr(
+                Lifetime, "_launch", lambda self: launch(self) if self.streaming_query is None else gone()
+            )
+        query = start(counts(source), trigger={"availableNow": True})
+        with pytest.raises(StateError, match="the store is gone"):
+            query.await_termination(60)
+    assert not query.is_active
+    assert isinstance(query.exception(), StateError)
+    assert start(counts(source), trigger={"availableNow": True}).await_termination(100)
+
+
+def test_what_can_not_be_given_back_keeps_nothing_else(source, start, monkeypatch):
+    def stuck(_):
+        raise StateError("stuck")
+
+    query = start(counts(source), trigger={"availableNow": True})
+    assert query.await_termination(100)
+    query = start(counts(source))
+    query.wait_for_epoch(1)
+    with monkeypatch.context() as broken:
+        broken.setattr(Placer, "close", stuck)
+        with pytest.raises(StateError, match="stuck"):
+            query.release()
+    assert not query.is_active
+    assert query._coordinator.incarnation._lock is None
 
 
 def test_a_wrong_trigger_leaves_the_checkpoint_free(source, start):
