@@ -8,8 +8,10 @@ import pickle
 import pytest
 
 from sterna.engine.checkpoint import DOCUMENT
+from sterna.engine.fencing import Incarnation
 from sterna.errors import CheckpointError, FencedError, UpdateRefused
 from sterna.sinks import memory
+from sterna.state.store import Store
 from sterna.targets import rescale
 from sterna.testing import Crash, crashing
 from twin.small import adding, chain, counts, machine, rows, totals, unary
@@ -41,6 +43,42 @@ def test_a_checkpoint_that_lost_its_name(start):
     twin.store.delete([DOCUMENT])
     with pytest.raises(CheckpointError, match="not a whole checkpoint"):
         start(counts())
+
+
+def test_of_two_that_start_at_once_only_the_one_that_runs_names_the_checkpoint(start, monkeypatch):
+    """The other may have found a new checkpoint before the first one took it."""
+    first = start(counts())
+    named = first.store.read(DOCUMENT)
+    read = Store.read_document
+    late = iter([True])
+
+    def not_yet(self, path):
+        if path == DOCUMENT and next(late, False):
+            raise FileNotFoundError(path)
+        return read(self, path)
+
+    monkeypatch.setattr(Store, "read_document", not_yet)
+    with pytest.raises(CheckpointError, match="in use by another running query"):
+        start(machine(adding))
+    assert first.store.read(DOCUMENT) == named
+    first.close()
+    assert start(counts()).coordinator.query == first.coordinator.query
+
+
+def test_the_identity_that_another_start_left_meanwhile_is_taken(start, monkeypatch):
+    first = start(counts())
+    first.close()
+    take = Incarnation._take_lock
+    found = first.store.read(DOCUMENT)
+    first.store.delete([DOCUMENT])
+
+    def after_another(self):
+        first.store.write(DOCUMENT, found)
+        take(self)
+
+    monkeypatch.setattr(Incarnation, "_take_lock", after_another)
+    assert start(counts()).coordinator.query == first.coordinator.query
+    assert first.store.read(DOCUMENT) == found
 
 
 def test_two_queries_on_one_checkpoint(start):

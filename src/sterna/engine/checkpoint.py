@@ -1,6 +1,7 @@
 """Whether a checkpoint belongs to this dataflow and this version of its format.
 
-A new one is made to belong to it.
+A new one is made to belong to it, by the start that has the incarnation: of two at once, the other must not
+leave its identity there.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import uuid
 
 from sterna.dataflow import Dataflow
+from sterna.engine.fencing import Incarnation
 from sterna.errors import CheckpointError
 from sterna.state.store import Store
 
@@ -15,14 +17,25 @@ FORMAT = 2
 DOCUMENT = "sterna.json"
 
 
-def check_format(store: Store, flow: Dataflow) -> str:
-    """The query's identity; ``CheckpointError`` if the checkpoint is another's."""
+def identify(store: Store, flow: Dataflow, incarnation: Incarnation) -> str:
+    """The query's identity, which a new checkpoint gets here; ``CheckpointError`` if it is another's."""
+    found = check_format(store, flow)
+    if found is not None:
+        return found
+    query = uuid.uuid4().hex
     mine = {
         "format": FORMAT,
         "fingerprint": flow.fingerprint(),
         "dataflow": flow.description(),
-        "query": uuid.uuid4().hex,
+        "query": query,
     }
+    incarnation.check()
+    store.write_document(DOCUMENT, mine, durable=True)
+    return query
+
+
+def check_format(store: Store, flow: Dataflow) -> str | None:
+    """The query's identity, ``None`` if the checkpoint is new; ``CheckpointError`` if it is another's."""
     try:
         found = store.read_document(DOCUMENT)
     except FileNotFoundError:
@@ -30,17 +43,16 @@ def check_format(store: Store, flow: Dataflow) -> str:
             raise CheckpointError(
                 f"{store.name('')} has epochs but no {DOCUMENT}; it is not a whole checkpoint"
             ) from None
-        store.write_document(DOCUMENT, mine, durable=True)
-        return str(mine["query"])
+        return None
     if found.get("format") != FORMAT:
         raise CheckpointError(
             f"{store.name('')} was written in format {found.get('format')}, and this version of Sterna reads "
             f"format {FORMAT}; use the version that wrote it, or start with a new checkpoint"
         )
-    if found.get("fingerprint") != mine["fingerprint"]:
+    if found.get("fingerprint") != flow.fingerprint():
         raise CheckpointError(
             f"{store.name('')} belongs to another dataflow. It has {_short(found['dataflow'])}; this one has "
-            f"{_short(mine['dataflow'])}. Use a checkpoint of its own for each dataflow"
+            f"{_short(flow.description())}. Use a checkpoint of its own for each dataflow"
         )
     return str(found["query"])
 

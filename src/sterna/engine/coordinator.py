@@ -25,7 +25,7 @@ from sterna.configuration import Configuration
 from sterna.control import ControlStream, Entry
 from sterna.dataflow import Dataflow
 from sterna.engine import frontiers, garbage, waiting
-from sterna.engine.checkpoint import check_format
+from sterna.engine.checkpoint import check_format, identify
 from sterna.engine.conclusion import conclude, events_of
 from sterna.engine.crash import crash_point
 from sterna.engine.decision import Decision
@@ -92,7 +92,8 @@ class Coordinator:
         )
         self.lock = threading.RLock()
         self._removal = removal
-        self.query = check_format(store, flow)
+        # Before this start takes an incarnation, which would fence off the one that runs.
+        check_format(store, flow)
         self.incarnation = Incarnation(store)
         self.manifests = Manifests(store, durable=options.fsync)
         self.control = ControlStream(store)
@@ -100,6 +101,7 @@ class Coordinator:
         self.flushing = False
         self._seen: set[str] = set()  # the entries that this incarnation has taken
         try:
+            self.query = identify(store, flow, self.incarnation)
             self.last = self._last_manifest()
             self.committed = self.last.epoch < 0 or self.manifests.committed(self.last.epoch)
             self.garbage = garbage.Collector(
@@ -189,9 +191,7 @@ class Coordinator:
         names = [name for name in names if name not in unfinished]
         pending = [Entry.from_json(entry) for entry in self.last.pending]
         # A store may carry out a writer's request twice, the second time after the entry was removed.
-        seen = self._seen.union(
-            (entry.name for entry in pending), (one.name for one in self.last.migrations)
-        )
+        seen = self._seen.union((entry.name for entry in pending), (one.name for one in self.last.migrations))
         fresh = [entry for entry in fresh if entry.name not in seen]
         frozen = freeze_entries(
             epoch,
