@@ -72,7 +72,7 @@ def rehearse(
     sizes = statistics.bytes
     number = costs[-1].epoch if costs else -1
     wrong = int(np.count_nonzero(owners != target.owners))
-    draws = Draws(written, current, target, replace(statistics, recent=Recent(costs)))
+    draws = Draws(written, current, target, replace(statistics, recent=Recent(lambda: costs)))
     while wrong:
         step = _next(draws, until)
         if time.monotonic() > until:

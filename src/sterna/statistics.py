@@ -10,7 +10,7 @@ moves. Everything here is pure.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, overload
 
@@ -45,9 +45,13 @@ class EpochCost:
 
 
 class Recent(Sequence[EpochCost]):
-    """The last epochs, to look at only; what is remembered later is seen too."""
+    """The last epochs, to look at only; what is remembered later is seen too.
 
-    def __init__(self, epochs: Sequence[EpochCost]) -> None:
+    Who looks may do so in another thread than the one in which epochs end: what ``epochs`` returns is looked
+    at as it is, so epochs that go on meanwhile are to be in another sequence.
+    """
+
+    def __init__(self, epochs: Callable[[], Sequence[EpochCost]]) -> None:
         self._epochs = epochs
 
     @overload
@@ -57,13 +61,14 @@ class Recent(Sequence[EpochCost]):
     def __getitem__(self, at: slice) -> list[EpochCost]: ...
 
     def __getitem__(self, at: int | slice) -> EpochCost | list[EpochCost]:
-        return list(self._epochs)[at] if isinstance(at, slice) else self._epochs[at]
+        return list(self._epochs())[at] if isinstance(at, slice) else self._epochs()[at]
 
     def __len__(self) -> int:
-        return len(self._epochs)
+        return len(self._epochs())
 
     def __iter__(self) -> Iterator[EpochCost]:
-        return iter(self._epochs)
+        # Without a copy where it is a tuple; with one, a strategy may yield steps while it goes through.
+        return iter(tuple(self._epochs()))
 
 
 @dataclass(frozen=True)

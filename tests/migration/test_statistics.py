@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections import deque
-
 import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from sterna.configuration import Configuration, moves
+from sterna.engine.observing import Observer
 from sterna.keys import Keys
+from sterna.rehearsal import REMEMBERED
 from sterna.spread import Spread
+from sterna.state.manifest import Manifest
 from sterna.state.refs import RunRef
 from sterna.statistics import EpochCost, Recent, Statistics, bin_bytes
 from sterna.targets import balance
@@ -108,8 +109,8 @@ def test_with_more_bins_a_heavy_key_stays_in_one_of_them():
 
 
 def test_what_a_strategy_is_told_of_the_last_epochs_grows_and_can_not_be_changed():
-    kept = deque([EpochCost(1, 50.0)], maxlen=2)
-    told = Recent(kept)
+    kept = [EpochCost(1, 50.0)]
+    told = Recent(lambda: kept)
     kept.append(EpochCost(2, 60.0))
     assert [one.epoch for one in told] == [1, 2]
     assert (told[-1].epoch, [one.epoch for one in told[:1]], len(told)) == (2, [1], 2)
@@ -117,3 +118,23 @@ def test_what_a_strategy_is_told_of_the_last_epochs_grows_and_can_not_be_changed
         told.clear()
     with pytest.raises(TypeError):
         told[0] = EpochCost(3, 1.0)
+
+
+def test_an_epoch_may_end_while_the_last_ones_are_looked_at():
+    """As it does where a thread of the user's asks for a price while the query runs."""
+    here = Configuration.initial(4, 2)
+
+    def ended(epoch):
+        facts = {"ms": 50.0, "moved_bytes": 0, "moved_bins": 0, "rows": 1}
+        return Manifest(epoch, 1, {"counts": here}, {}, [None], facts=facts)
+
+    observer = Observer(["counts"])
+    for epoch in range(REMEMBERED):
+        observer.remember(ended(epoch))
+    recent = observer.statistics("counts", ended(0)).recent
+    looking = iter(recent)
+    seen = [next(looking).epoch]
+    observer.remember(ended(REMEMBERED))
+    seen += [one.epoch for one in looking]
+    assert seen == list(range(REMEMBERED))
+    assert [one.epoch for one in recent] == list(range(1, REMEMBERED + 1))

@@ -7,7 +7,6 @@ the configuration that the replay led to.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterable
 from typing import Any
 
@@ -26,19 +25,35 @@ BEFORE = 64
 """How many quiet epochs tell what an epoch takes before a migration."""
 
 
+class _Remembered:
+    """The last epochs, in a new tuple with each: other threads go through the one that they have.
+
+    Apart from the observer, so that a strategy's thread, which looks at them, does not keep that alive.
+    """
+
+    def __init__(self) -> None:
+        self.epochs: tuple[EpochCost, ...] = ()
+
+    def add(self, cost: EpochCost) -> None:
+        self.epochs = (*self.epochs, cost)[-REMEMBERED:]
+
+    def recent(self) -> Recent:
+        return Recent(lambda: self.epochs)
+
+
 class Observer:
     """See the module's docstring."""
 
     def __init__(self, operators: Iterable[str]) -> None:
         self._heat = {name: Heat() for name in operators}
-        self.recent: deque[EpochCost] = deque(maxlen=REMEMBERED)
+        self._remembered = _Remembered()
         self._steps: dict[tuple[str, str, bool], Draws] = {}
 
     def remember(self, manifest: Manifest) -> None:
         """Takes note of what an epoch took."""
         cost = EpochCost.of(manifest.epoch, manifest.facts)
         if cost is not None:
-            self.recent.append(cost)
+            self._remembered.add(cost)
         under_way = {migration.name for migration in manifest.migrations if migration.active}
         self._steps = {key: steps for key, steps in self._steps.items() if key[0] in under_way}
 
@@ -54,7 +69,7 @@ class Observer:
 
     def before(self) -> Spread:
         """What the last epochs without moves took."""
-        return Spread.of([one.milliseconds for one in self.recent if not one.bins][-BEFORE:])
+        return Spread.of([one.milliseconds for one in self._remembered.epochs if not one.bins][-BEFORE:])
 
     def statistics(self, operator: str, manifest: Manifest) -> Statistics:
         """What is known about an operator."""
@@ -62,7 +77,7 @@ class Observer:
         return Statistics(
             bin_bytes(manifest.state.get(operator, {}), configuration),
             self._heat[operator].rows(configuration.bins),
-            Recent(self.recent),
+            self._remembered.recent(),
             self._heat[operator].keys,
         )
 
