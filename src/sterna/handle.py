@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from typing import Any
 
 from sterna.control import Entry, new_name
 from sterna.engine.coordinator import Coordinator
 from sterna.errors import SternaError, UpdateRefused
-from sterna.migration import RUNNING, Migration
+from sterna.migration import Migration
+from sterna.remaining import Moments, seconds_left
+from sterna.state.manifest import Manifest
 
 Wait = Callable[[Callable[[], bool], "float | None"], bool]
 
@@ -26,7 +27,8 @@ class MigrationHandle:
     ) -> None:
         self.name = name
         self._coordinator, self._submit, self._wait = coordinator, submit, wait
-        self._asked: set[str] = set()
+        self._asked: dict[str, str] = {}
+        self._moments = Moments(name, coordinator.manifests.read)
 
     def __repr__(self) -> str:
         return f"<migration {self.name}: {self.status}>"
@@ -38,7 +40,10 @@ class MigrationHandle:
         One of ``waiting``, ``running``, ``paused``, ``done``, ``cancelled``, ``rolled back``, ``failed``,
         ``merged`` and ``refused``.
         """
-        return str(self.progress()["status"])
+        with self._coordinator.lock:
+            last = self._coordinator.last
+        migration = _of(last, self.name)
+        return migration.status if migration is not None else str(self.progress()["status"])
 
     def progress(self) -> dict[str, Any]:
         """How far it is.
@@ -50,12 +55,12 @@ class MigrationHandle:
             last = self._coordinator.last
             fresh = set(self._coordinator.control.names()) - set(last.consumed)
             names = {*fresh, *(one["name"] for one in last.pending)}
-        migration = next((one for one in last.migrations if one.name == self.name), None)
+        migration = _of(last, self.name)
         if migration is not None:
             summary = migration.summary(last.configurations)
-            summary["estimated_end"] = _estimated_end(
-                migration, summary.get("bins_left"), last.facts.get("time")
-            )
+            seconds = seconds_left(self._moments.until(last), summary.get("bins_left", 0))
+            now = self._coordinator.clock()
+            summary["estimated_end"] = None if seconds is None else round(now + seconds, 3)
             return summary
         if self.name in names:
             return {"name": self.name, "status": "waiting"}
@@ -70,19 +75,30 @@ class MigrationHandle:
         if self._asked:
             with self._coordinator.lock:
                 open_ = set(self._coordinator.control.names()) - set(self._coordinator.last.consumed)
-            self._asked &= open_
-        return not self._asked and self.status not in ("waiting", "running", "paused")
+            if open_ & self._asked.keys():
+                return False
+        return self.status not in ("waiting", "running", "paused")
 
     def wait(self, timeout: float | None = None) -> dict[str, Any]:
         """Waits until it is over and returns what became of it.
 
-        Raises if it was refused or failed, or after ``timeout`` seconds.
+        Raises if it was refused or failed, if something that was asked of it here since the last ``wait`` was
+        refused, or after ``timeout`` seconds.
         """
         if not self._wait(lambda: self.done, timeout):
             raise SternaError(f"migration {self.name} is not over after {timeout} seconds: {self.status}")
         outcome = self.progress()
+        asked, self._asked = self._asked, {}
         if outcome["status"] in ("refused", "failed"):
             raise UpdateRefused(f"migration {self.name} {outcome['status']}: {outcome['reason']}")
+        if asked:
+            told = self._coordinator.history.migrations()
+            for name, action in asked.items():
+                if name in told and told[name]["status"] == "refused":
+                    raise UpdateRefused(
+                        f"{action} of migration {self.name} was refused: {told[name]['reason']}; it is "
+                        f"{outcome['status']}"
+                    )
         return outcome
 
     def pause(self) -> None:
@@ -107,11 +123,8 @@ class MigrationHandle:
     def _ask(self, action: str) -> None:
         entry = Entry(new_name(), None, action=action, migration=self.name)
         self._submit(entry)
-        self._asked.add(entry.name)
+        self._asked[entry.name] = action
 
 
-def _estimated_end(migration: Migration, left: int | None, now: float | None) -> float | None:
-    if not left or not migration.bins or now is None or migration.status != RUNNING:
-        return None
-    seconds = max(now - migration.started[1], 1e-3) / migration.bins * left
-    return round(time.time() + seconds, 3)
+def _of(last: Manifest, name: str) -> Migration | None:
+    return next((one for one in last.migrations if one.name == name), None)

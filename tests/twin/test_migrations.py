@@ -104,6 +104,16 @@ def test_rollback_of_what_is_done(twin):
     assert owners(twin) == before
 
 
+def test_waiting_tells_that_what_was_asked_for_was_refused(twin):
+    handle = moving(twin, strategies.all_at_once())
+    handle.wait()
+    later = twin.migrate(rescale(3))
+    handle.rollback()  # no epoch has seen the later one yet, so this is refused by the freeze alone
+    with pytest.raises(UpdateRefused, match=f"rollback of migration {handle.name} was refused: .*{later}"):
+        handle.wait()
+    assert handle.wait()["status"] == "done"
+
+
 def test_control_of_what_is_over_is_refused(twin):
     handle = moving(twin, strategies.all_at_once())
     for act in (handle.cancel, handle.pause, handle.resume):

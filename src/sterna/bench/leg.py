@@ -28,7 +28,7 @@ from sterna.bench.phases import LONGEST_WAIT_SECONDS, LOOK_SECONDS, Phase, Run, 
 from sterna.bench.subjects import SternaSubject
 from sterna.configuration import Configuration
 from sterna.dataflow import Dataflow
-from sterna.errors import SternaError
+from sterna.errors import SternaError, UpdateRefused
 from sterna.operators.base import LATER
 
 HEADROOM = 1.25
@@ -174,8 +174,10 @@ class Leg:
         except SternaError:
             if handle.status != "running":
                 raise
-            handle.cancel()
-            self.outcome = handle.wait(CANCEL_SECONDS)
+            with contextlib.suppress(UpdateRefused):  # it ended just now
+                handle.cancel()
+                handle.wait(CANCEL_SECONDS)
+            self.outcome = handle.progress()
 
     def _after(self, run: Run) -> None:
         began = time.time()
