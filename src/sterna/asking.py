@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from typing import Any
 
 from sterna.configuration import Configuration
 from sterna.control import ControlStream, Entry, checked_cause
@@ -38,6 +39,29 @@ def waiting(control: ControlStream, last: Manifest) -> list[Entry]:
     """All wishes that have not been granted yet."""
     fresh, *_ = control.read(name for name in control.names() if name not in set(last.consumed))
     return [*(Entry.from_json(entry) for entry in last.pending), *fresh]
+
+
+def behind(waits: Mapping[str, Any], last: Manifest) -> list[str]:
+    """The names of the migrations that a pending wish is queued behind, those under way first.
+
+    There are none if it waits for its time.
+    """
+    entry = Entry.from_json(dict(waits))
+    if entry.if_busy != "queue" or not _due(entry, last):
+        return []
+    names = set(operators(entry.operator, last))
+    earlier = [Entry.from_json(one) for one in last.pending]
+    earlier = earlier[: [one.name for one in earlier].index(entry.name)]
+    return [
+        *(one.name for one in conflicting(last.migrations, names)),
+        *(one.name for one in earlier if _due(one, last) and names & set(operators(one.operator, last))),
+    ]
+
+
+def _due(entry: Entry, last: Manifest) -> bool:
+    """Whether a wish to migrate could have begun with the last epoch."""
+    now = last.facts.get("time", 0.0)
+    return entry.action == "migrate" and entry.due(last.epoch, now, last.watermarks[0])
 
 
 def check_migration(

@@ -211,7 +211,7 @@ def _watch(remote: Remote, name: str) -> dict[str, Any]:
                 done = found["bins"]
                 bar.update(task, description=found["status"], completed=done, total=done + found["bins_left"])
             else:
-                ago = remote.status()["seconds_ago"]
+                ago = remote.status()["seconds_ago"] or 0.0
                 hint = f"; the last epoch ended {ago:,.0f} s ago" if ago > LONG_AGO_SECONDS else ""
                 bar.update(task, description=f"waiting{hint}")
                 if hint and silent:
@@ -227,10 +227,14 @@ def status(checkpoint: Checkpoint, *, output: Output = Format.table) -> None:
         typer.echo(json.dumps(found, indent=2))
         return
     console = Console()
-    console.print(
-        f"epoch {found['epoch']}, {found['seconds_ago']:,.0f} s ago, took {found['epoch_ms'] or 0:,.0f} ms; "
-        f"{found['rows']:,} rows so far, {found['late']:,} of them late"
-    )
+    if found["epoch"] < 0:
+        console.print("no epoch has ended yet")
+    else:
+        console.print(
+            f"epoch {found['epoch']}, {found['seconds_ago'] or 0:,.0f} s ago, "
+            f"took {found['epoch_ms'] or 0:,.0f} ms; "
+            f"{found['rows']:,} rows so far, {found['late']:,} of them late"
+        )
     for name, one in found["operators"].items():
         table = Table(title=f"{name}: {one['bins']:,} bins")
         for column in ("worker", "bins", "state"):
@@ -249,7 +253,8 @@ def status(checkpoint: Checkpoint, *, output: Output = Format.table) -> None:
             )
         )
     for one in found["pending"]:
-        console.print(escape(f"waiting: {one['name']}, {controls.told(one['when'])}"))
+        when = f"queued behind {', '.join(one['behind'])}" if one["behind"] else controls.told(one["when"])
+        console.print(escape(f"waiting: {one['name']}, {when}"), soft_wrap=True)
     for name in found["unseen"]:
         console.print(escape(f"asked for since the last epoch: {name}"))
 
@@ -259,13 +264,17 @@ def history(checkpoint: Checkpoint, *, output: Output = Format.table) -> None:
 
     These are the epochs before, during and after each migration.
     """
-    found = Remote(checkpoint).history()
+    remote = Remote(checkpoint)
+    found, damaged = remote.history(), remote.damaged()
+    if damaged:
+        files = "1 file is" if len(damaged) == 1 else f"{len(damaged):,} files are"
+        typer.echo(f"{files} damaged, and what is in there is missing here: {damaged[0]}", err=True)
     if output is Format.json:
         typer.echo(json.dumps(found, indent=2))
         return
     console = Console(highlight=False)
     if not found:
-        console.print("no migration yet")
+        console.print("no migration that can be read" if damaged else "no migration yet")
     for one in found:
         console.print(*_told(one), sep="\n", soft_wrap=True)
 

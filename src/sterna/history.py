@@ -61,6 +61,10 @@ class History:
                 out.append({"kind": "damaged", "reason": str(error)})
         return out
 
+    def damaged(self) -> list[str]:
+        """What is wrong with each file that can't be read."""
+        return [event["reason"] for event in self.events() if event["kind"] == "damaged"]
+
     def migrations(self) -> dict[str, dict[str, Any]]:
         """The last record of each migration that has ended, and what was refused, by name."""
         found: dict[str, dict[str, Any]] = {}

@@ -90,16 +90,22 @@ class Remote:
         )
 
     def status(self) -> dict[str, Any]:
-        """Where everything is, as of the last epoch."""
+        """Where everything is, as of the last epoch.
+
+        ``seconds_ago`` is ``None`` as long as none has ended. Each entry that waits has the names of the
+        migrations that it is queued ``behind``.
+        """
         try:
             last = self.last()
         except NoEpochYet:
             last = Manifest(-1, 0, {}, {}, [None])
+        ended = last.facts.get("time")
         return {
             "unseen": [name for name in self.control.names() if name not in set(last.consumed)],
             "query": self.query,
-            "seconds_ago": round(max(0.0, time.time() - last.facts.get("time", time.time())), 1),
+            "seconds_ago": None if ended is None else round(max(0.0, time.time() - ended), 1),
             **last.summary(),
+            "pending": [{**entry, "behind": asking.behind(entry, last)} for entry in last.pending],
             "operators": {
                 name: {**one, "bytes_by_worker": self._bytes_by_worker(name, last)}
                 for name, one in last.summary()["operators"].items()
@@ -121,6 +127,10 @@ class Remote:
             return sorted([*self._history.told(self.last()), *self._said()], key=lambda one: one["started"])
         except NoEpochYet:
             return []
+
+    def damaged(self) -> list[str]:
+        """What is wrong with each file of the history that can't be read: what it told of is missing."""
+        return self._history.damaged()
 
     def migration(self, name: str) -> dict[str, Any] | None:
         """What has become of a wish; ``None`` as long as no epoch has seen it.

@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 
 from sterna import strategies
 from sterna.cli import app
+from sterna.migration import SETTLING
 from sterna.targets import rescale
 from sterna.testing import Clock
 from twin import small
@@ -157,6 +158,40 @@ def test_a_second_migration_is_refused_at_once(twin, sterna):
     sterna("apply", "--workers", 3, "--if-busy", "queue")
 
 
+def test_what_is_queued_says_behind_what(twin, sterna):
+    first = sterna("apply", "--workers", 1, "--strategy", "fluid").stdout.split()[0]
+    twin.epoch(ROWS)
+    second = sterna("apply", "--workers", 3, "--if-busy", "queue").stdout.split()[0]
+    third = sterna("apply", "--workers", 2, "--if-busy", "queue").stdout.split()[0]
+    later = sterna("apply", "--workers", 4, "--if-busy", "queue", "--at", 1000).stdout.split()[0]
+    sterna("pause", first)
+    twin.epoch(ROWS)
+    behind = {one["name"]: one["behind"] for one in read(sterna("status", "--json"))["pending"]}
+    assert behind == {second: [first], third: [first, second], later: []}
+    told = sterna("status").stdout
+    assert f"waiting: {second}, queued behind {first}\n" in told
+    assert f"waiting: {later}, at epoch 1000\n" in told
+    assert "at once" not in told
+
+
+def test_damaged_files_of_the_history_are_told_of(twin, sterna):
+    twin.handle(twin.migrate(rescale(1))).wait()
+    assert "done" in sterna("history").stdout
+    names = twin.store.list("history")
+    for name in names:
+        twin.store.write(f"history/{name}", b"{")
+    twin.drain()
+    for _ in range(SETTLING + 1):  # until the manifests no longer tell of it
+        twin.epoch(ROWS)
+    for name in twin.store.list("history"):
+        twin.store.write(f"history/{name}", b"{")
+    result, count = sterna("history"), len(twin.store.list("history"))
+    assert f"{count} files are damaged" in result.stderr
+    assert "no migration yet" not in result.stdout
+    result = sterna("history", "--json")
+    assert (read(result), result.stderr.split(" ")[0]) == ([], str(count))
+
+
 def test_no_checkpoint(tmp_path):
     result = CliRunner().invoke(app, ["status", str(tmp_path)])
     assert result.exit_code == 1
@@ -169,6 +204,15 @@ def test_a_query_that_has_not_ended_an_epoch(tmp_path):
     twin.close()
     assert result.exit_code == 1
     assert "has not ended an epoch yet" in result.stderr
+
+
+def test_the_status_before_the_first_epoch_says_so(tmp_path, sterna):
+    twin = small.start(small.counts(), tmp_path / "checkpoint")
+    told, found = sterna("status").stdout, read(sterna("status", "--json"))
+    twin.close()
+    assert "no epoch has ended yet" in told
+    assert "-1" not in told
+    assert (found["epoch"], found["seconds_ago"]) == (-1, None)
 
 
 def test_clocks_that_disagree(tmp_path):
