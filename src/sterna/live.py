@@ -23,6 +23,7 @@ from rich.text import Text
 
 from sterna.bench.columns import COLUMNS
 from sterna.bench.report_data import Report, Run
+from sterna.bench.series import steady_max
 from sterna.readable import DASH, count, duration, known, milliseconds, ratio, size, times
 
 LINE_EVERY_S = 5.0
@@ -192,7 +193,7 @@ def summary_table(report: Report, width: int = 80) -> Table:
     table.add_row(still["name"], *(COLUMNS[name](still).replace(DASH, "") for name in shown), "", style="dim")
     for run in report.get("runs") or []:
         cells = [COLUMNS[name](run) for name in shown]
-        more = ratio(times(run.get("max_ms"), steady.get("max_ms")))
+        more = ratio(times(run.get("max_ms"), steady_max(report, run)))
         table.add_row(Text(_one_line(run["name"])), *cells, Text(more, "bold"))
     match = report.get("outputs_match")
     if match is not None:

@@ -49,7 +49,7 @@ runs = st.fixed_dictionaries(
     {"name": st.text(), "strategy": st.text()},
     optional={
         **latencies,
-        **dict.fromkeys(("bins", "bytes", "steps", "epochs", "duration_s"), anything),
+        **dict.fromkeys(("bins", "bytes", "steps", "epochs", "duration_s", "steady_max_ms"), anything),
         "timeline": slots,
         "migration": st.none() | st.fixed_dictionaries({"start": moment, "end": moment}),
         "gc": pairs,

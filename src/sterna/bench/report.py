@@ -87,9 +87,8 @@ def _figures(report: Report) -> ET.Element:
 
 def _table(report: Report) -> ET.Element:
     """The migrations; on a narrow page each row becomes a card, so every cell carries its column's name."""
-    steady = _steady(report)
     runs = report.get("runs") or []
-    ratios = [times(run.get("max_ms"), steady.get("max_ms")) for run in runs]
+    ratios = [times(run.get("max_ms"), series.steady_max(report, run)) for run in runs]
     longest = max([1.0, *(value for value in ratios if value)])
     rows = []
     for run, value in zip(runs, ratios, strict=True):
@@ -133,8 +132,10 @@ def _timelines(report: Report, axes: Axes) -> ET.Element:
         f"one while nothing moves. {scales} the same in all of them; that of latency is logarithmic. The "
         "ticks at the bottom are garbage collections of the JVM, which delay records too, whatever moves."
     )
-    steady_max = _steady(report).get("max_ms")
-    figures = [_figure(i, run, axes, steady_max) for i, run in enumerate(report.get("runs") or [])]
+    figures = [
+        _figure(i, run, axes, series.steady_max(report, run))
+        for i, run in enumerate(report.get("runs") or [])
+    ]
     return tag(
         "section",
         tag("h2", "Timelines"),
@@ -201,7 +202,8 @@ def _method() -> ET.Element:
         tag(
             "p",
             (
-                "Steady figures are those of the same stream while nothing moves. Anonymous memory is what "
+                "Steady figures are those of the same stream while nothing moves; a run with such a time of "
+                "its own before it is compared with that one. Anonymous memory is what "
                 "no file backs: memory-mapped state files are not part of it."
             ),
             class_="words",

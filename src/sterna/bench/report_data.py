@@ -67,6 +67,8 @@ class Run(RunName, Latencies, total=False):
     memory: list[Memory]
     moved: list[tuple[float, float]]
     """When, and how many bytes had been moved by then."""
+    steady_max_ms: float | None
+    """The largest latency while nothing moved before this run; if it is missing, the report's is meant."""
     note: str | None
     """A sentence about this run."""
 
@@ -80,7 +82,7 @@ class Report(TypedDict, total=False):
     machine: dict[str, Any]
     """Facts, as ``sterna.bench.machine.facts`` gives them."""
     steady: Latencies
-    """The stream while nothing moves: what the runs are compared with."""
+    """The stream while nothing moves: what runs are compared with that have nothing of their own."""
     runs: list[Run]
     outputs_match: bool | None
     """Whether every run gave the output that the input implies."""

@@ -34,12 +34,13 @@ class Axes:
     def of(cls, report: Report) -> Axes:
         """Axes on which every run of the report can be drawn."""
         runs = report.get("runs") or []
-        steady = known((report.get("steady") or {}).get("max_ms"))
+        still = [known((report.get("steady") or {}).get("max_ms"))]
+        still += [known(steady_max(report, run)) for run in runs]
         shown = [value for run in runs for slot in slots(run) for value in _drawn(slot)]
         ends = [end(run) for run in runs if end(run) > 0]
         used = [value for run in runs for _, value in [*python_memory(run), *jvm_memory(run)]]
         return cls(
-            LogAxis.over(shown + ([steady] if steady else [])),
+            LogAxis.over(shown + [value for value in still if value]),
             Axis(1.1 * min(max([1.0, *used]), 1e300)),
             Axis(max([1.0, *ends])) if ends and max(ends) <= ALIKE * min(ends) else None,
         )
@@ -47,6 +48,12 @@ class Axes:
     def time(self, run: Run) -> Axis:
         """The axis of time of a run."""
         return self.seconds or Axis(max(end(run), 1.0))
+
+
+def steady_max(report: Report, run: Run) -> float | None:
+    """The largest latency while nothing moves that a run is compared with."""
+    own = run.get("steady_max_ms")
+    return (report.get("steady") or {}).get("max_ms") if known(own) is None else own
 
 
 def slots(run: Run) -> list[Slot]:
