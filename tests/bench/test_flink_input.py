@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from sterna.bench.feeder import Schedule, file_name, write_range
 from sterna.bench.peers import flink_input
 from sterna.bench.peers.flink_count import CHUNK, PROBE, SAMPLE, Seen, probes
-from sterna.bench.peers.flink_input import MARGIN_SECONDS, Removal, write
+from sterna.bench.peers.flink_input import (
+    FILE_RECORDS,
+    MARGIN_SECONDS,
+    MOST_RATE,
+    Removal,
+    check_left,
+    write,
+    write_backlog,
+)
 from sterna.bench.peers.flink_rest import Checkpoints, FlinkError
+from sterna.bench.peers.lap import Case, Course
 
 FIRST = 8 * CHUNK
 SCHEDULE = Schedule(begin=0.0, rate=CHUNK, first=FIRST, every=2.0)
@@ -101,3 +111,20 @@ def test_probes_are_what_the_lines_of_their_files_say(tmp_path_factory, chunks, 
     firsts = [int(line.split(",")[0]) for line in lines]
     told = [record for first in firsts for record in range(first, first + CHUNK, SAMPLE)]
     assert told == probes(start * CHUNK, chunks * CHUNK)
+
+
+def test_a_backlog_has_as_many_records_as_it_says(tmp_path):
+    written = write_backlog(tmp_path, Case(2**10, 0), Course(warm=0.5, seconds=0.5))
+    ends = [int(line.split(",")[1]) for file in tmp_path.iterdir() for line in file.read_text().splitlines()]
+    assert MOST_RATE - FILE_RECORDS < written <= MOST_RATE
+    assert max(ends) == 2**10 + written
+
+
+@pytest.mark.parametrize("left", [0, 4_999_999])
+def test_a_rate_at_which_the_input_ran_dry_is_refused(left):
+    with pytest.raises(FlinkError, match=r"input ran dry: .* of 300,000,000 records were taken"):
+        check_left(300_000_000, 300_000_000 - left, 5_000_000.0)
+
+
+def test_a_rate_with_input_left_is_one():
+    check_left(300_000_000, 295_000_000, 5_000_000.0)

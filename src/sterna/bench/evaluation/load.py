@@ -163,4 +163,16 @@ def _meaning(lines: list[Move], names: list[str]) -> str:
             "times the others"
         )
     )
-    return f"{first} At the highest load {judged}."
+    worse = [
+        (name, move.during_ms / whole.during_ms)
+        for move, name in better
+        if move is not None and move.during_ms > whole.during_ms
+    ]
+    said = ""
+    if worse:
+        verb = "is" if len(worse) == 1 else "are"
+        said = (
+            f" **{listed(code(name) for name, _ in worse)} {verb} worse than all at once** there "
+            f"({listed(factor(times) for _, times in worse)})."
+        )
+    return f"{first} At the highest load {judged}.{said}"

@@ -17,6 +17,8 @@ SYSTEMS = ("sterna", "spark", "flink")
 QUERY_SIDES = SYSTEMS[:2]
 MANY_KEYS, LEAST_RATIO = ("q3", "q4", "q6", "q8", "nbq8"), 5.0
 """The goal of ``bench.peers.queries``."""
+SAMPLE, PROBE = 256, 8
+"""Of ``bench.peers.flink_count``: which of Flink's keys are looked at, and which of these after a rescale."""
 
 
 def section(given: Figures) -> Section:
@@ -127,13 +129,36 @@ def _throughput(entry: Entry) -> str:
     counts = [told, *([told.at("few_keys")] if told.has("few_keys") else [])]
     goal = _kept(entry, "rate_to_flink", "rate_to_flink_at_least_1.5")
     said = f"The goal: at least 1.5 times Flink's records a second over many keys: {goal}." if goal else ""
-    source = told.maybe("flink_source_records_per_second")
-    if source is not None:
-        said = (
-            f"Flink's source alone, with what makes records of its lines, gives {count(source)} a second. "
-            f"{said}"
-        ).rstrip()
-    return "\n\n".join(part for part in (*map(_count, counts), said) if part)
+    return "\n\n".join(part for part in (*map(_count, counts), sources(told), said) if part)
+
+
+def sources(told: Entry) -> str:
+    """How much of each count is its source, as far as the throughput of Flink's source alone tells."""
+    if not told.has("flink_source_records_per_second"):
+        return ""
+    source = told.positive("flink_source_records_per_second")
+    said = f"Flink's source alone, with what makes records of its lines, gives {count(source)} a second."
+    few = told.at("few_keys") if told.has("few_keys") else None
+    if few is None or not few.has("flink_records_per_second"):
+        return said
+    flink = few.positive("flink_records_per_second")
+    said += (
+        f" Over {count(few.number('keys'))} keys that is {100 * flink / source:.0f} % of the time that Flink "
+        f"takes for a record ({count(flink)} a second)"
+    )
+    spark, sterna = (few.maybe(f"{name}_records_per_second") for name in ("spark", "sterna"))
+    if spark is None or sterna is None or spark <= sterna:
+        return f"{said}."
+    compared = (
+        f" So there Sterna's ratio to Flink ({factor(few.maybe('ratio_to_flink'))}) compares sources more "
+        "than counting."
+        if flink > source / 2
+        else ""
+    )
+    return (
+        f"{said}, while what Sterna and Spark read takes at most {100 * sterna / spark:.0f} % of Sterna's, "
+        f"as Spark counts {count(spark)} a second with it.{compared}"
+    )
 
 
 def _kept(entry: Entry, figure: str, flag: str) -> str:
@@ -164,7 +189,7 @@ def _rescale(entry: Entry) -> str:
             ),
             duration(line.number("completed_seconds")),
             duration(line.number("back_seconds")) if line.has("back_seconds") else "not seen",
-            count(line.number("wrong_keys")),
+            _wrong(line),
         ]
         for line in entry.each("rescale", "results")
     ]
@@ -183,8 +208,21 @@ def _rescale(entry: Entry) -> str:
     said = (
         f"The goal: at most a fifth of Flink's longest wait with the largest state: {goal}." if goal else ""
     )
-    parts = (table(heads, rows, words=2), _shares(entry), _bins(entry), said)
+    looked = (
+        "Lost or doubled keys: Sterna's and Spark's are all looked at. Of Flink's, only those that it prints "
+        f"are, one key in {SAMPLE}; and one in {PROBE} of these gets another record after the rescale, "
+        "because a line from before it does not say what the state holds after it."
+        if any(line.text("system") == "flink" for line in entry.each("rescale", "results"))
+        else ""
+    )
+    parts = (table(heads, rows, words=2), looked, _shares(entry), _bins(entry), said)
     return "\n\n".join(part for part in parts if part)
+
+
+def _wrong(line: Entry) -> str:
+    """How many keys are wrong, and of which ones."""
+    found = count(line.number("wrong_keys"))
+    return f"{found} (one key in {SAMPLE} seen)" if line.text("system") == "flink" else found
 
 
 def _bins(entry: Entry) -> str:

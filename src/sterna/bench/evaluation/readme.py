@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from sterna.bench.evaluation import files
 from sterna.bench.evaluation.entries import Entry, Figures
 from sterna.bench.evaluation.markdown import not_yet, table
+from sterna.bench.evaluation.peers import sources
 from sterna.bench.evaluation.words import code
 from sterna.errors import InvalidInput
 from sterna.readable import DASH, size
@@ -65,6 +66,11 @@ def _throughput(figures: Figures) -> str:
             cells.append(f"{_bold(_thousands(most), most > mine)} ({spread})")
         rows.append(cells)
     return table(["keys", *(f"{said}, records/s" for said in SYSTEMS.values())], rows, 0)
+
+
+def _sources(figures: Figures) -> str:
+    """What of the few keys' line is the systems' sources; a sentence and not a table."""
+    return sources(_entry(figures, "peers-throughput").at("throughput"))
 
 
 def _queries(figures: Figures) -> str:
@@ -172,6 +178,7 @@ def _nexmark(figures: Figures) -> str:
 
 TABLES: dict[str, tuple[str, Callable[[Figures], str]]] = {
     "throughput": ("peers-throughput", _throughput),
+    "sources": ("peers-throughput", _sources),
     "queries": ("peers-queries", _queries),
     "rescale": ("peers-rescale", _rescale),
     "headline": ("migrate-headline", _headline),

@@ -14,7 +14,7 @@ class Trend:
     """What becomes of a strategy from the smallest size to the greatest, as ratios.
 
     There is one of its longest latency and of that of the quiet time, of the 99th percentiles of the two, of
-    its duration and of its steps.
+    its duration and of its steps; and of the keys that there are.
     """
 
     strategy: str
@@ -25,6 +25,7 @@ class Trend:
     p99_quiet: float
     seconds: float
     steps: float
+    keys: float
 
     @classmethod
     def of(cls, ordered: Sequence[Move], label: Callable[[Move], str]) -> Trend | None:
@@ -41,6 +42,7 @@ class Trend:
             last.p99_ms("before") / first.p99_ms("before"),
             last.seconds / first.seconds,
             last.steps / max(1.0, first.steps),
+            last.keys / first.keys,
         )
 
     @property
@@ -67,16 +69,25 @@ def meaning(experiment: str, trends: Sequence[Trend]) -> str:
 
 
 def _more_bins(whole: list[Trend], fine: list[Trend]) -> list[str]:
-    lower = [code(trend.strategy) for trend in fine if trend.latency < 1 / ALIKE]
+    falls = [trend for trend in fine if trend.latency < 1 / ALIKE]
+    lower = [code(trend.strategy) for trend in falls if trend.by_moving < 1 / ALIKE]
+    alike = [trend for trend in falls if trend.by_moving >= 1 / ALIKE]
     longer = [trend for trend in fine if trend.seconds > ALIKE]
     parts = []
     if lower:
         parts.append(f"As in the paper, more bins lower the longest latency of {listed(lower)}.")
+    if alike:
+        parts.append(
+            f"The longest latency of {listed(code(trend.strategy) for trend in alike)} falls "
+            f"({listed(factor(trend.latency) for trend in alike)}), and no more than that of the quiet time "
+            f"({listed(factor(trend.quiet) for trend in alike)}): more bins are not seen to lower it."
+        )
     higher = [code(trend.strategy) for trend in fine if trend.latency >= 1 / ALIKE]
     if higher:
         parts.append(
-            f"Unlike in the paper, they do not lower that of {listed(higher)}: a step that moves little is "
-            "lost among epochs that are slow for other reasons, and a longer migration meets more of these."
+            f"Unlike in the paper, more bins do not lower that of {listed(higher)}: a step that moves "
+            "little is lost among epochs that are slow for other reasons, and a longer migration meets more "
+            "of these."
         )
     for trend in whole:
         kept = 1 / ALIKE <= trend.latency <= ALIKE
@@ -101,25 +112,44 @@ def _more_bins(whole: list[Trend], fine: list[Trend]) -> list[str]:
 
 
 def _more_keys(whole: list[Trend], fine: list[Trend]) -> list[str]:
-    grows = [trend for trend in (*whole, *fine) if trend.latency > ALIKE]
-    stays = [trend for trend in (*whole, *fine) if trend.latency <= ALIKE]
+    every = [*whole, *fine]
+    grows = [trend for trend in every if trend.latency > ALIKE]
+    kept = [trend for trend in grows if trend.latency * ALIKE >= trend.keys]
+    less = [trend for trend in grows if trend not in kept]
+    stays = [trend for trend in every if trend.latency <= ALIKE]
     parts = []
-    if grows:
+    if kept:
         parts.append(
             "As in the paper, the longest latency grows with the keys for "
-            f"{listed(code(trend.strategy) for trend in grows)}."
+            f"{listed(code(trend.strategy) for trend in kept)}, at least in proportion."
+        )
+    if less:
+        said = listed(f"{code(trend.strategy)} ({factor(trend.latency)})" for trend in less)
+        parts.append(
+            f"The longest latency grows with the keys, but **unlike in the paper less than in proportion**: "
+            f"with {factor(less[0].keys)} the keys, {said}."
+        )
+    alike = [trend for trend in grows if trend.by_moving <= ALIKE]
+    if alike:
+        parts.append(
+            f"With {listed(code(trend.strategy) for trend in alike)} it grows no more than that of the quiet "
+            "time."
         )
     if stays:
         parts.append(
             f"Unlike in the paper, it does not for {listed(code(trend.strategy) for trend in stays)}: the "
             "part of an epoch that grows with the bytes of a step is small beside the part that does not."
         )
-    short = [code(trend.strategy) for trend in (*whole, *fine) if trend.seconds <= ALIKE]
+    short = [code(trend.strategy) for trend in every if trend.seconds <= ALIKE]
     if short:
         parts.append(
             f"Unlike in the paper, the duration does not grow for {listed(short)}: what epochs take anyway "
             "is most of it."
         )
+    slow = [trend for trend in every if ALIKE < trend.seconds < trend.keys / ALIKE]
+    if slow:
+        said = listed(f"{code(trend.strategy)} ({factor(trend.seconds)})" for trend in slow)
+        parts.append(f"The duration grows less than in proportion, too: {said}.")
     slower = [trend for trend in fine if trend.steps <= ALIKE and trend.seconds > ALIKE]
     if slower:
         parts.append(

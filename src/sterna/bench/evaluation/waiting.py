@@ -8,7 +8,7 @@ from sterna.bench.evaluation.markdown import figures_link, not_yet, shown, table
 from sterna.bench.evaluation.paper import OVERHEADS, Overhead
 from sterna.bench.evaluation.pictures import Picture
 from sterna.bench.evaluation.plots import Mark, Scale, Series, plot
-from sterna.bench.evaluation.words import ALIKE, factor, listed, power
+from sterna.bench.evaluation.words import ALIKE, factor, listed, power, share
 from sterna.readable import DASH, count, milliseconds
 
 REFERENCE = 12
@@ -51,7 +51,7 @@ def waiting(figures: Figures) -> tuple[list[str], list[Picture], str]:
         f"{power(lines[-1].positive('bins'))} bins within {100 * most:.0f} % of that with 2¹²"
     )
     blocks = [heading, shown(pictures[0]), setup, table(heads, rows), shown(pictures[1])]
-    return [*blocks, _meaning(lines, base, native)], pictures, short
+    return [*blocks, _meaning(entry, lines, base, native)], pictures, short
 
 
 def _paper(line: Entry) -> tuple[float, ...] | None:
@@ -134,16 +134,27 @@ def _theirs(one: Overhead, shape: int) -> tuple[Mark, ...]:
     return tuple(Mark(2.0**exponent, values[1] / base, shape) for exponent, values in one.percentiles.items())
 
 
-def _meaning(lines: list[Entry], base: Entry, native: Entry | None) -> str:
+def _meaning(entry: Entry, lines: list[Entry], base: Entry, native: Entry | None) -> str:
     ours = base.positive("p99_ms")
-    slower = [
-        line for line in lines if line.number("power") > REFERENCE and line.positive("p99_ms") > ALIKE * ours
-    ]
-    if slower:
-        said = listed(
-            f"{power(line.positive('bins'))} ({factor(line.positive('p99_ms') / ours)})" for line in slower
-        )
-        blocks = [f"As in the paper, many bins cost something: the 99th percentile is longer with {said}."]
+    longer = [line for line in lines if line.positive("p99_ms") > ALIKE * ours]
+    many = [line for line in longer if line.number("power") > REFERENCE]
+    few = [line for line in longer if line.number("power") < REFERENCE]
+    most = max((line.positive("p99_ms") for line in many), default=0.0)
+    if many and any(line.positive("p99_ms") * ALIKE >= most for line in few):
+        blocks = [
+            (
+                "Unlike in the paper, there is no trend: the 99th percentile is longer than with "
+                f"{power(2**REFERENCE)} bins with many of them, {_multiples_said(many, ours)}, and as much "
+                f"with few, {_multiples_said(few, ours)}, so that it is not the number of bins that it shows."
+            )
+        ]
+    elif many:
+        blocks = [
+            (
+                "As in the paper, many bins cost something: the 99th percentile is longer with "
+                f"{_multiples_said(many, ours)}."
+            )
+        ]
     else:
         blocks = [
             (
@@ -165,4 +176,27 @@ def _meaning(lines: list[Entry], base: Entry, native: Entry | None) -> str:
                 else "**Spark's own count has the lower latency** at this rate."
             )
         )
-    return " ".join(blocks)
+        blocks.append(_shares(entry))
+    return " ".join(block for block in blocks if block)
+
+
+def _multiples_said(lines: list[Entry], ours: float) -> str:
+    return listed(
+        f"{power(line.positive('bins'))} ({factor(line.positive('p99_ms') / ours)})" for line in lines
+    )
+
+
+def _shares(entry: Entry) -> str:
+    """How much of what each keeps up with it was given; nothing where that is not known."""
+    if not all(entry.has("maximum", name) for name in ("sterna", "spark")):
+        return ""
+    rate = entry.positive("rate")
+    most = {name: entry.positive("maximum", name) for name in ("spark", "sterna")}
+    spark, sterna = (
+        f"{share(rate / value)} of what it keeps up with ({count(value)} records a second)"
+        for value in most.values()
+    )
+    return (
+        f"**The two are not equally busy**: at this rate Spark is given {spark}, Sterna {sterna}. Who has "
+        "less to spare waits longer, so this says nothing of latencies at equal shares."
+    )

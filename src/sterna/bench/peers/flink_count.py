@@ -3,7 +3,8 @@
 Flink counts the records of each key and keeps the greatest payload where there is one, as the others do, and
 nothing else, with mini-batches and two-phase aggregation as its guide to tuning recommends. It reads the
 files that the others read; a line of them is a range of ``CHUNK`` records, which two array constructors make
-records of: native code, so that the source is not the limit.
+records of, in native code. Over many keys that is far from being the limit; over few keys it is most of what
+Flink does, so what it gives alone is measured too (``reading``).
 
 For the most records a second, all outputs are dropped, and how far the job is, is what its first phase of
 aggregation has taken, by Flink's own counters. Flink's ``blackhole`` does not want the row before an update,

@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 
     from sterna.bench.peers.lap import Case, Course
 
-FILE_RECORDS = 1024 * CHUNK
+FILE_RECORDS = 2048 * CHUNK
 """Few and large files: the source lists all of them whenever it looks."""
-MOST_RATE = 6_000_000
-"""A backlog holds as much as nobody is through with in the time."""
+MOST_RATE = 12_000_000
+"""A backlog holds as much as nobody should be through with in the time; ``check_left`` looks."""
 LOOK_SECONDS, MARGIN_SECONDS = 2.0, 2.0
 """How often to look for files to remove, and how long after its last record a checkpoint has to begin."""
 
@@ -47,10 +47,30 @@ def write(source: Path, start: int, end: int, part: int = 1) -> None:
         write_range(str(source), at, min(at + FILE_RECORDS, end), line=part * CHUNK)
 
 
-def write_backlog(source: Path, case: Case, course: Course) -> None:
-    """More records than anybody is through with in the time."""
+def write_backlog(source: Path, case: Case, course: Course) -> int:
+    """More records than anybody should be through with in the time; how many there are."""
     records = int((course.warm + course.seconds) * MOST_RATE)
-    write(source, case.keys, case.keys + records - records % FILE_RECORDS)
+    records -= records % FILE_RECORDS
+    write(source, case.keys, case.keys + records)
+    return records
+
+
+def check_left(written: int, taken: int, rate: float) -> None:
+    """Raises ``FlinkError`` if a backlog was about to run dry when a rate was measured.
+
+    A second's worth has to be left: the counters are a moment old, and records wait in buffers.
+
+    Args:
+        written: the records of the backlog.
+        taken: how many of them have been taken in the end.
+        rate: the records a second that were measured.
+    """
+    if written - taken < rate:
+        raise FlinkError(
+            f"Flink's input ran dry: {taken:,} of {written:,} records were taken in the end, so the rate of "
+            f"{rate:,.0f} a second may be that of the input and not Flink's; raise MOST_RATE in "
+            "sterna.bench.peers.flink_input"
+        )
 
 
 class Removal:

@@ -41,7 +41,7 @@ from sterna.bench.peers.flink_count import (
     reading,
     timeline,
 )
-from sterna.bench.peers.flink_input import Removal, new_folder, write, write_backlog
+from sterna.bench.peers.flink_input import Removal, check_left, new_folder, write, write_backlog
 from sterna.bench.peers.flink_rest import Checkpoints
 from sterna.bench.peers.lap import AFTER, BEFORE, Case, Course, Lap
 
@@ -83,12 +83,13 @@ class OnFlink:
         with self._running(folder, tuning, job) as running:
             self._say(f"{self.name}: filling {case.keys:,} keys")
             running.wait(lambda: running.records_in(FIRST_PHASE) >= case.keys, "was not filled")
-            write_backlog(source, case, course)
+            backlog = write_backlog(source, case, course)
             running.wait(lambda: running.records_in(FIRST_PHASE) > case.keys, "did not find its input")
             time.sleep(course.warm)
             used, began = running.cluster.cpu_seconds(), time.monotonic()
             rate = running.rate(FIRST_PHASE, course.seconds)
             took, now = time.monotonic() - began, running.cluster.cpu_seconds()
+            check_left(backlog, running.records_in(FIRST_PHASE) - case.keys, rate)
             self.cores.append({name: round((now[name] - used[name]) / took, 2) for name in used})
             self._say(f"{self.name}: processors used: {self.cores[-1]}")
             return rate
@@ -99,11 +100,13 @@ class OnFlink:
         This is what Flink would be limited to.
         """
         source = new_folder(folder)
-        write_backlog(source, case, course)
+        backlog = write_backlog(source, case, course)
         with self._running(folder, RACE, reading(source, case.turns, RACE.look)) as running:
             running.wait(lambda: running.records_in(SINK) > 0, "got nothing from its source")
             time.sleep(course.warm / 2)
-            return running.rate(SINK, course.seconds / 2)
+            rate = running.rate(SINK, course.seconds / 2)
+            check_left(backlog, running.records_in(SINK), rate)
+            return rate
 
     def lap(self, folder: str, case: Case, course: Course, rate: float) -> Lap:
         """See ``lap``."""
