@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -120,10 +121,15 @@ def test_the_command_writes_and_checks(tmp_path):
             app, ["bench", "page", "--figures", str(figures), "--page", str(file), *arguments]
         )
 
-    assert run("--check").exit_code == 1
+    found = run("--check", "--format", "json")
+    assert found.exit_code == 1
     assert not file.exists()
-    assert run().exit_code == 0
-    assert run("--check").exit_code == 0
+    stale_files = json.loads(found.stdout)["files"]
+    assert str(file) in stale_files
+    assert json.loads(run("--json").stdout) == {"written": True, "files": stale_files}
+    found = run("--check", "--json")
+    assert found.exit_code == 0
+    assert json.loads(found.stdout) == {"written": False, "files": []}
     file.write_text(file.read_text().replace("1.02×", "1.20×"))
     result = run("--check")
     assert result.exit_code == 1

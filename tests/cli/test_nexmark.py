@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
@@ -84,6 +85,13 @@ def test_write_says_what_it_wrote(tmp_path):
     result = CliRunner().invoke(app, ["nexmark", "write", folder, "--events", "1000", "--each", "500"])
     assert result.exit_code == 0
     assert "6 files written" in result.stdout
+    more = CliRunner().invoke(
+        app, ["nexmark", "write", folder, "--events", "1500", "--each", "500", "--json"]
+    )
+    told = json.loads(more.stdout)
+    assert (told["events"], told["folder"]) == (1500, folder)
+    assert len(told["files"]) == 3
+    assert all(Path(file).is_file() for file in told["files"])
     again = CliRunner().invoke(app, ["nexmark", "write", folder, "--events", "1000", "--each", "400"])
     assert again.exit_code == 1
     assert "holds other events" in again.stderr

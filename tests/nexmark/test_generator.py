@@ -138,8 +138,40 @@ def test_rows_are_in_the_order_of_events():
         {"in_flight": 0},
         {"disorder": 0},
         {"disorder": 1906},
+        {"disorder": 2**63},
+        {"in_flight": 10**18},
+        {"rate": 1e-9},
+        {"base": 2**63},
+        {"base": -(2**63)},
+        {"base": 253_402_300_799_000_000},
+        {"dilation": 1e300},
     ],
 )
 def test_a_shape_that_can_not_be_is_refused(wrong):
     with pytest.raises(InvalidInput):
         Shape(**wrong)
+
+
+@given(
+    st.floats(1e-12, 1e12),
+    st.integers(0, 2**58),
+    st.floats(1e-6, 1e12),
+    st.integers(1, 2**62),
+    st.sampled_from([1, 7, 10**6, 10**15]),
+    st.integers(1, 2**53),
+)
+def test_what_is_not_refused_fits(rate, base, dilation, in_flight, disorder, stop):
+    try:
+        shape = Shape(rate, 0, base, dilation, in_flight, disorder)
+        auctions = generate(shape, max(0, stop - 60), stop).auctions
+    except InvalidInput:
+        return
+    begin, end = ints(auctions, "dateTime"), ints(auctions, "expires")
+    assert (begin >= base).all()
+    assert (end > begin).all()
+    assert end.max(initial=0) < 253_402_300_800_000_000
+
+
+def test_events_that_are_too_many_are_refused_and_not_made_with_times_that_overflow():
+    with pytest.raises(InvalidInput, match="events is"):
+        generate(Shape(), 10**17, 10**17 + 50)

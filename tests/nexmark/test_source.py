@@ -25,6 +25,11 @@ def frame(spark, **options):
     return reader.load()
 
 
+def after(reader, event, offset=None):
+    """The event that comes next after an epoch that begins at this one."""
+    return reader.latestOffset(offset or {"event": event})["event"]
+
+
 def test_rows_are_the_events(spark, tmp_path):
     events = frame(spark, rate=0, perEpoch=400, events=1_000, eventRate=1000, seed=3, partitions=3)
     rows = []
@@ -58,14 +63,99 @@ def test_what_is_there_now_is_all_that_there_is(spark, tmp_path):
 def test_a_trigger_that_ends_takes_what_was_due_when_it_began():
     reader = Reader(Options.parse({"rate": "1000", "begin": "0", "perEpoch": "10"}))
     reader.prepareForTriggerAvailableNow()
-    first = reader.latestOffset({"event": 0})
-    assert first == {"event": 10}
+    assert after(reader, 0) == 10
     end = reader._end
-    assert reader.latestOffset({"event": end - 4}) == {"event": end}
-    assert reader.latestOffset({"event": end}) == {"event": end}
+    assert after(reader, end - 4) == end
+    assert after(reader, end) == end
     endless = Reader(Options.parse({"rate": "0", "perEpoch": "10"}))
     endless.prepareForTriggerAvailableNow()
-    assert endless.latestOffset({"event": 7}) == endless.latestOffset({"event": 17}) == {"event": 17}
+    assert after(endless, 7) == after(endless, 17) == 17
+
+
+def test_all_events_are_there_now_unless_somebody_wants_them_when_they_are_due(tmp_path):
+    reader = Reader(Options.parse({"events": "1000", "perEpoch": "600"}))
+    reader.prepareForTriggerAvailableNow()
+    assert [after(reader, 0), after(reader, 600), after(reader, 1_000)] == [600, 1_000, 1_000]
+    until = tmp_path / "until"
+    until.write_text("70")
+    told = Reader(Options.parse({"until": str(until)}))
+    told.prepareForTriggerAvailableNow()
+    assert after(told, 0) == 70
+    due = Reader(Options.parse({"events": "1000", "rate": "0.001"}))
+    due.prepareForTriggerAvailableNow()
+    assert after(due, 0) == 0
+
+
+def test_all_events_are_read_by_a_trigger_that_ends(spark, tmp_path):
+    rows = []
+    query = (
+        frame(spark, events=1_000)
+        .writeStream.foreachBatch(lambda df, epoch: rows.append(df.count()))
+        .option("checkpointLocation", str(tmp_path / "checkpoint"))
+        .trigger(availableNow=True)
+        .start()
+    )
+    assert query.awaitTermination(100)
+    assert sum(rows) == (1_000 if AvailableNow.__module__.startswith("pyspark.") else 0)
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "says"),
+    [
+        ({"rate": "1000"}, {"rate": "2000"}, r"eventRate 1000\.0, .*rate unless .* Set eventRate to 1000\.0"),
+        ({}, {"seed": "7"}, "Set seed to 0"),
+        ({}, {"base": "7"}, f"Set base to {Shape.base}"),
+        ({"dilation": "60"}, {}, "Set dilation to 60"),
+        ({"inFlight": "50"}, {}, "Set inFlight to 50"),
+        ({}, {"disorder": "5"}, "Set disorder to 1"),
+    ],
+)
+def test_a_stream_does_not_go_on_among_other_events(before, now, says):
+    old = Reader(Options.parse({"begin": "0", "events": "100", **before})).latestOffset({"event": 0})
+    stream = Reader(Options.parse({"begin": "0", "events": "200", **now}))
+    with pytest.raises(InvalidInput, match=says):
+        stream.latestOffset(old)
+    with pytest.raises(InvalidInput, match=says):
+        stream.partitions({"event": 0}, old)
+
+
+def test_what_decides_only_when_events_come_can_be_another():
+    before = {"rate": "1000", "begin": "0", "events": "100"}
+    now = {
+        "rate": "2000",
+        "eventRate": "1000",
+        "events": "200",
+        "begin": "5",
+        "partitions": "7",
+        "perEpoch": "50",
+    }
+    old = Reader(Options.parse(before)).latestOffset({"event": 0})
+    assert after(Reader(Options.parse(now)), 100, old) == 150
+
+
+def test_offsets_that_do_not_say_what_the_events_are_can_be_gone_on_with():
+    reader = Reader(Options.parse({"rate": "0", "perEpoch": "50", "events": "100", "seed": "3"}))
+    assert after(reader, 50) == 100
+    assert reader.latestOffset({"event": 100}) == {"event": 100}  # or Spark would take it for news
+    assert [part.stop for part in reader.partitions({"event": 50}, reader.latestOffset({"event": 50}))] == [
+        75,
+        100,
+    ]
+
+
+def test_a_query_is_not_started_again_with_another_rate(spark, tmp_path):
+    def run(**options):
+        stream = nexmark.streams(frame(spark, perEpoch=500, begin=0, **options, packed="true"))
+        query = QUERIES["q2"](stream).start(checkpoint=str(tmp_path / "c"), bins=16, workers=2)
+        try:
+            query.process_all_available(60)
+        finally:
+            query.stop()
+
+    run(rate=1_000, events=500)
+    with pytest.raises(Exception, match=r"Set eventRate to 1000\.0"):
+        run(rate=2_000, events=1_000)
+    run(rate=2_000, eventRate=1_000, events=1_000)
 
 
 @pytest.mark.parametrize("packed", ["true", "false"])
@@ -137,28 +227,28 @@ def test_events_are_due_as_the_rate_says(monkeypatch):
     now = [100.0]
     monkeypatch.setattr("sterna.nexmark.source.time.time", lambda: now[0])
     reader = Reader(Options.parse({"rate": "1000", "begin": "90", "perEpoch": "4000"}))
-    assert reader.latestOffset({"event": 0}) == {"event": 4_000}
-    assert reader.latestOffset({"event": 8_000}) == {"event": 10_000}
+    assert after(reader, 0) == 4_000
+    assert after(reader, 8_000) == 10_000
     now[0] = 101.0
-    assert reader.latestOffset({"event": 10_000}) == {"event": 11_000}
+    assert after(reader, 10_000) == 11_000
 
 
 def test_without_a_beginning_nothing_is_overdue(monkeypatch):
     now = [100.0]
     monkeypatch.setattr("sterna.nexmark.source.time.time", lambda: now[0])
     reader = Reader(Options.parse({"rate": "1000"}))
-    assert reader.latestOffset({"event": 5_000}) == {"event": 5_000}
+    assert after(reader, 5_000) == 5_000
     now[0] = 100.5
-    assert reader.latestOffset({"event": 5_000}) == {"event": 5_500}
+    assert after(reader, 5_000) == 5_500
 
 
 def test_a_file_can_say_that_the_stream_has_ended(tmp_path):
     until = tmp_path / "until"
     reader = Reader(Options.parse({"rate": "1000", "begin": "0", "until": str(until)}))
-    assert reader.latestOffset({"event": 0})["event"] > 10**9
+    assert after(reader, 0) > 10**9
     until.write_text("77")
-    assert reader.latestOffset({"event": 50}) == {"event": 77}
-    assert reader.latestOffset({"event": 77}) == {"event": 77}
+    assert after(reader, 50) == 77
+    assert after(reader, 77) == 77
 
 
 def test_an_epoch_is_cut_into_partitions_that_are_all_of_it():
@@ -186,6 +276,14 @@ def test_an_epoch_is_cut_into_partitions_that_are_all_of_it():
         ({"seed": str(2**63)}, "seed"),
         ({"rate": "inf"}, "and a number"),
         ({"dilation": "0"}, "dilation"),
+        ({"inFlight": str(10**18)}, "option inFlight is"),
+        ({"inFlight": str(10**400)}, "option inFlight is"),
+        ({"rate": "1e-12"}, "option rate is"),
+        ({"eventRate": "1e-9"}, "option eventRate is"),
+        ({"base": str(2**63)}, "option base is"),
+        ({"dilation": "1e300"}, "option dilation is"),
+        ({"disorder": str(10**20)}, "option disorder is"),
+        ({"events": str(10**17)}, "option events is"),
     ],
 )
 def test_options_that_can_not_be_are_refused(options, says):

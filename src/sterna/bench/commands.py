@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -308,6 +309,7 @@ def peers(
 @app.command()
 def page(
     *,
+    output: Output = Format.table,
     figures: Annotated[
         Path, typer.Option(file_okay=False, help="The folder with what benchmarks print with --json.")
     ] = Path("docs/figures"),
@@ -329,8 +331,11 @@ def page(
 
         whole = made(figures, tables_in=file.resolve().parent.parent / "README.md")
         changed = stale(whole, file) if check else write(whole, file)
-        for path in changed:
-            typer.echo(path)
+        if output is Format.json:
+            typer.echo(json.dumps({"written": not check, "files": [str(path) for path in changed]}, indent=2))
+        else:
+            for path in changed:
+                typer.echo(path)
         if check and changed:
             raise SternaError("these are not what the figures say: run `sterna bench page`")
 

@@ -7,13 +7,20 @@ What takes seconds to import is imported when a command runs.
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
 
+from sterna.errors import InvalidInput
 from sterna.terminal import Folder, Format, Master, Memory, Output, Quick, failures, say, told
+
+if TYPE_CHECKING:
+    from sterna.nexmark.generator import Shape
 
 app = typer.Typer(help="The NEXMark benchmark: its queries, and its events.", no_args_is_help=True)
 
@@ -95,6 +102,7 @@ def run(
         from sterna.bench.report import render
         from sterna.configuration import bits_of
         from sterna.nexmark import running, telling
+        from sterna.nexmark.generator import Shape
 
         for text in strategy or ():
             strategy_of(text, latency_ms=1.0)  # raises where it is none
@@ -108,6 +116,9 @@ def run(
         if seconds is not None:
             plan = replace(plan, course=replace(plan.course, quiet=seconds))
         plan = plan.with_events(in_flight, dilation)
+        with _options_named():
+            speed = rate or Shape.rate
+            Shape(speed, dilation=plan.setting.dilation, in_flight=plan.setting.auctions(speed))
         if strategy:
             plan = replace(plan, strategies=tuple(dict.fromkeys(strategy)))
         figures, page = running.run(say(), plan, master, memory, str(folder) if folder else None)
@@ -120,6 +131,7 @@ def run(
 def write(
     folder: Annotated[Path, typer.Argument(file_okay=False, help="Where the files go.")],
     *,
+    output: Output = Format.table,
     events: Annotated[int, typer.Option(min=1, help="How many events.")] = 10_000_000,
     each: Annotated[int, typer.Option(min=1, help="Events in a file of each kind.")] = 1_000_000,
     rate: Annotated[float, typer.Option(help="Events for each second of event time.")] = 10_000.0,
@@ -135,13 +147,23 @@ def write(
         from sterna.nexmark import writing
         from sterna.nexmark.generator import Shape
 
-        shape = Shape(rate, seed, dilation=dilation, in_flight=in_flight, disorder=disorder)
-        with Progress(console=Console(stderr=True), transient=True) as progress:
+        with _options_named():
+            shape = Shape(rate, seed, dilation=dilation, in_flight=in_flight, disorder=disorder)
+            shape.check(events)
+        _refuse_a_part(folder, shape, events, each)
+        with (
+            _folder_named(folder),
+            Progress(console=Console(stderr=True), transient=True) as progress,
+        ):
             task = progress.add_task("events", total=events)
             files = writing.write(
                 shape, folder, events, each, lambda done: progress.update(task, completed=done)
             )
-        typer.echo(f"{events:,} events in {folder}: {files} files written")
+        if output is Format.json:
+            result = {"events": events, "folder": str(folder), "files": [str(path) for path in files]}
+            typer.echo(json.dumps(result, indent=2))
+        else:
+            typer.echo(f"{events:,} events in {folder}: {len(files):,} files written")
 
 
 @app.command()
@@ -152,3 +174,54 @@ def lines(*, output: Output = Format.table) -> None:
         from sterna.nexmark.lines import show
 
         told({"lines": counted()}, show, output)
+
+
+@contextmanager
+def _options_named() -> Iterator[None]:
+    """What can't be about the events, named as the option that it is."""
+    from sterna.nexmark.generator import UnfitShape
+
+    try:
+        yield
+    except UnfitShape as error:
+        raise InvalidInput(f"--{error.field.replace('_', '-')} {error.reason}") from None
+
+
+@contextmanager
+def _folder_named(folder: Path) -> Iterator[None]:
+    """What the disk refuses, as a sentence."""
+    try:
+        yield
+    except OSError as error:
+        raise InvalidInput(
+            f"can't write events to {folder}: {error.strerror or error}; name a folder that can be written to"
+        ) from error
+
+
+def _refuse_a_part(folder: Path, shape: Shape, events: int, each: int) -> None:
+    """Tells of the same events, of which there can't be more or fewer: files are never written again."""
+    from dataclasses import asdict
+
+    from sterna.nexmark.writing import ABOUT
+
+    try:
+        held = json.loads((folder / ABOUT).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return  # nothing is known of the folder, or it is looked at when it is written to
+    same = json.loads(json.dumps({**asdict(shape), "each": each}))
+    wanted = events if events % each else None
+    if (
+        not isinstance(held, dict)
+        or held != {**same, "events": held.get("events")}
+        or held["events"] == wanted
+    ):
+        return
+    if held["events"] is not None:
+        raise InvalidInput(
+            f"{folder} is for the first {held['events']} of these events, and its last file is only part of "
+            f"one: none can be added. Ask for {held['events']} events, or write {events} to another folder"
+        )
+    raise InvalidInput(
+        f"{folder} has these events in whole files of {each}, and {events} would end with part of one. "
+        f"Ask for a multiple of {each}, or write {events} to another folder"
+    )

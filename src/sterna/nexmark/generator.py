@@ -31,6 +31,12 @@ ACTIVE_PERSONS, HOT = 1000, 100
 PERSONS_AHEAD, AUCTIONS_AHEAD = 10, 10
 MULTIPLIER = 953
 """Spreads the events of an out-of-order group over it; prime."""
+MANY = 1_000_000
+"""Events that any shape must have room for; who knows how many there will be checks that with ``check``."""
+SHORTEST = 1000
+"""Microseconds for which an auction is open at the least."""
+EARLIEST, LATEST = -62_135_596_800_000_000, 253_402_300_799_999_999
+"""The years 1 to 9999, as SQL has them, in microseconds since 1970."""
 
 FIRST_NAMES = [
     "Ada",
@@ -124,6 +130,23 @@ SCHEMAS = {"person": PERSON, "auction": AUCTION, "bid": BID}
 """The kinds of events, and what each looks like."""
 
 
+class UnfitShape(InvalidInput):
+    """Something about a shape can't be.
+
+    Attributes:
+        field: what it is, as ``Shape`` calls it; ``events`` for how many there are.
+        reason: what is wrong with it, as the sentence goes on after its name.
+    """
+
+    def __init__(self, field: str, reason: str) -> None:
+        super().__init__(f"{field} {reason}")
+        self.field, self.reason = field, reason
+
+    def __reduce__(self) -> tuple[type[UnfitShape], tuple[str, str]]:
+        """Both parts, so that a process that is told of it can make it again."""
+        return UnfitShape, (self.field, self.reason)
+
+
 @dataclass(frozen=True)
 class Shape:
     """What the events look like.
@@ -158,6 +181,56 @@ class Shape:
             raise InvalidInput("in_flight and disorder are at least 1, and extra is not negative")
         if self.disorder % MULTIPLIER == 0:
             raise InvalidInput(f"disorder is {self.disorder}: a multiple of {MULTIPLIER} mixes nothing")
+        for field, value in (("in_flight", self.in_flight), ("disorder", self.disorder)):
+            if value >= 2**63:
+                raise UnfitShape(field, f"is {value}: it must be less than 2^63")
+        if not EARLIEST <= self.base <= LATEST:
+            raise UnfitShape("base", f"is {self.base}: it must lie in the years 1 to 9999, in microseconds")
+        self.check(MANY)
+
+    def check(self, events: int) -> None:
+        """Raises ``UnfitShape`` if one of so many events is, or an auction expires, after the year 9999.
+
+        It names what is to blame. Timestamps that do not fit would silently be other, negative ones.
+
+        Example:
+            >>> Shape().check(10**12)
+        """
+        if events > 2**63 // MULTIPLIER or (events > MANY and self._last(events) > LATEST):
+            raise UnfitShape("events", f"is {events}: the last of them would be later than the year 9999")
+        if self._last(events) > LATEST:
+            # Whichever makes it fit if it is nothing out of the ordinary; the rate, if none of them does.
+            for field, ordinary, way in (
+                ("disorder", self._last(events, disorder=1), "large"),
+                ("dilation", self._last(events, dilation=min(self.dilation, 1.0)), "large"),
+                ("base", self._last(events, base=Shape.base), "late"),
+                ("rate", 0.0, "small"),
+            ):
+                if ordinary <= LATEST:
+                    reason = f"too {way}: event {events:,} would be later than the year 9999"
+                    raise UnfitShape(field, f"is {getattr(self, field)}, which is {reason}")
+        if self._last(events) + SHORTEST + 2 * self.horizon > LATEST:
+            reason = "too large: auctions would expire later than the year 9999"
+            raise UnfitShape("in_flight", f"is {self.in_flight}, which is {reason}")
+
+    @property
+    def horizon(self) -> float:
+        """Microseconds in which as many auctions as are in flight begin, on the average."""
+        return self.in_flight * GROUP / AUCTIONS * 1e6 * self.dilation / self.rate
+
+    def _last(
+        self,
+        events: int,
+        disorder: int | None = None,
+        dilation: float | None = None,
+        base: int | None = None,
+    ) -> float:
+        """What no event time of the first events exceeds."""
+        group = self.disorder if disorder is None else disorder
+        place = min(-(-events // group) * group, MULTIPLIER * events)
+        factor = self.dilation if dilation is None else dilation
+        # As in ``times``, so that what overflows there is infinite here.
+        return (self.base if base is None else base) + place * 1e6 * factor / self.rate
 
     def times(self, numbers: Ints) -> Ints:
         """The event time of each event, in microseconds."""
@@ -193,6 +266,7 @@ def generate(shape: Shape, start: int, stop: int, kinds: Collection[str] = tuple
         >>> generate(Shape(), 50, 100).bids.equals(events.bids.slice(46))
         True
     """
+    shape.check(max(start, stop))
     numbers = np.arange(start, max(start, stop), dtype=np.int64)
     kind = kind_of(numbers)
     chosen = [numbers[kind == code] if name in kinds else numbers[:0] for code, name in enumerate(SCHEMAS)]
@@ -225,8 +299,6 @@ def auctions(shape: Shape, numbers: Ints) -> pa.RecordBatch:
     """The auctions with these event numbers."""
     draw, times = _Draw(shape.seed, numbers), shape.times(numbers)
     initial = draw.price(1)
-    # As long as it takes for as many auctions as are in flight to begin, on the average.
-    horizon = shape.in_flight * GROUP / AUCTIONS * 1e6 * shape.dilation / shape.rate
     columns = [
         pa.array(last_auction(numbers) + FIRST_AUCTION),
         draw.letters(2, 20),
@@ -234,7 +306,7 @@ def auctions(shape: Shape, numbers: Ints) -> pa.RecordBatch:
         pa.array(initial),
         pa.array(initial + draw.price(4)),
         _timestamps(times),
-        _timestamps(times + 1000 + draw.below(5, max(1, int(2 * horizon)))),
+        _timestamps(times + SHORTEST + draw.below(5, max(1, int(2 * shape.horizon)))),
         pa.array(_person(draw, numbers, hot=0, streams=(6, 7)) + FIRST_PERSON),
         pa.array(FIRST_CATEGORY + draw.below(8, CATEGORIES)),
         draw.letters(9, shape.extra[1]),

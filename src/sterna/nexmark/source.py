@@ -2,11 +2,13 @@
 
 Known to a session after ``register(spark)``; importing ``sterna.nexmark`` does so for the active one, and for
 those that ``sterna.session`` makes later. An offset is the number of the next event, so every epoch can be
-read again and is the same.
+read again and is the same. It also holds the options that decide what the events are: a query that starts
+again with others is refused, for its event number n would be another one.
 
 Options:
     rate: events a second; event ``n`` is due ``n / rate`` seconds after ``begin``, whatever the reader does.
-        0: as many as ``perEpoch`` says, at once.
+        0: as many as ``perEpoch`` says, at once. Without ``rate`` and ``begin`` the trigger ``availableNow``
+        reads all events, if it is known how many there are.
     begin: seconds since 1970 at which event 0 is due. Unless given, a query that starts or goes on has no
         backlog.
     events: how many there are in all; the stream then stays silent.
@@ -43,7 +45,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
 from sterna.errors import InvalidInput
-from sterna.nexmark.generator import SCHEMAS, Shape, generate, kind_of
+from sterna.nexmark.generator import SCHEMAS, Shape, UnfitShape, generate, kind_of
 from sterna.nexmark.packing import PACKED, ROWS, packed, rows
 from sterna.session import on_session
 
@@ -76,6 +78,17 @@ NAMES = [
 ]
 
 
+DECIDED = {
+    "eventRate": "rate",
+    "seed": "seed",
+    "base": "base",
+    "dilation": "dilation",
+    "inFlight": "in_flight",
+    "disorder": "disorder",
+}
+"""The options that decide what the events are, and what ``Shape`` calls them."""
+
+
 @dataclass(frozen=True)
 class Options:
     """What a stream was asked to be; see the module's docstring."""
@@ -89,6 +102,8 @@ class Options:
     packed: bool
     kinds: tuple[str, ...] = tuple(SCHEMAS)
     until: str | None = None
+    paced: bool = True
+    """Whether ``rate`` or ``begin`` was given: somebody wants events when they are due."""
 
     @classmethod
     def parse(cls, given: Mapping[str, str]) -> Options:
@@ -104,24 +119,47 @@ class Options:
         for kind in kinds:
             if kind not in SCHEMAS:
                 raise InvalidInput(f"nexmark's option kinds names {kind!r}; there are {', '.join(SCHEMAS)}")
+        events = options.count("events")
         return cls(
-            shape=Shape(
-                rate=options.number("eventRate", rate or 10_000.0, 1e-9),
-                seed=options.whole("seed", 0, 0),
-                base=options.whole("base", Shape.base, 0),
-                dilation=options.number("dilation", 1, 1e-9),
-                in_flight=options.whole("inFlight", 100, 1),
-                disorder=options.whole("disorder", 1, 1),
-            ),
+            shape=_shape(options, rate, events),
             rate=rate,
             begin=options.number("begin", 0, 0) if "begin" in options.text else None,
-            events=options.count("events"),
+            events=events,
             per_epoch=per_epoch,
             partitions=options.whole("partitions", 2, 1),
             packed=flag == "true",
             kinds=kinds,
             until=options.text.get("until"),
+            paced="rate" in options.text or "begin" in options.text,
         )
+
+    @property
+    def decided(self) -> dict[str, str]:
+        """What decides what the events are, as offsets hold it; Spark allows no fractions there."""
+        return {name: str(getattr(self.shape, field)) for name, field in DECIDED.items()}
+
+
+def _shape(options: _Given, rate: float, events: int | None) -> Shape:
+    """What the events look like; what can't be is named as the option that it is."""
+    names = {field: name for name, field in DECIDED.items()}
+    event_rate = rate or Shape.rate
+    if "eventrate" in options.text:
+        event_rate = options.number("eventRate", event_rate, 1e-9)
+    else:
+        names["rate"] = "rate"
+    try:
+        shape = Shape(
+            rate=event_rate,
+            seed=options.whole("seed", 0, 0),
+            base=options.whole("base", Shape.base, 0),
+            dilation=options.number("dilation", 1, 1e-9),
+            in_flight=options.whole("inFlight", 100, 1),
+            disorder=options.whole("disorder", 1, 1),
+        )
+        shape.check(events or 0)
+    except UnfitShape as error:
+        raise InvalidInput(f"nexmark's option {names.get(error.field, error.field)} {error.reason}") from None
+    return shape
 
 
 class _Given:
@@ -178,6 +216,10 @@ class Nexmark(DataSource):
         return Reader(Options.parse(self.options))
 
 
+Offset = dict[str, Any]
+"""See ``Reader``; as JSON it is in Spark's log of offsets."""
+
+
 @dataclass(frozen=True)
 class Range(InputPartition):
     """The events of one task."""
@@ -187,7 +229,7 @@ class Range(InputPartition):
 
 
 class Reader(DataSourceStreamReader, AvailableNow):
-    """The stream; offsets are ``{"event": n}``."""
+    """The stream; offsets are ``{"event": n, "made": {option: value}}``, older ones only ``{"event": n}``."""
 
     def __init__(self, options: Options) -> None:
         self._options = options
@@ -196,46 +238,70 @@ class Reader(DataSourceStreamReader, AvailableNow):
         self._ends = False
         self._end: int | None = None
 
-    def initialOffset(self) -> dict[str, int]:  # noqa: N802 - Spark's name
+    def initialOffset(self) -> Offset:  # noqa: N802 - Spark's name
         """The first event."""
-        return {"event": 0}
+        return self._offset(0)
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
-        """The events that are due next time are the last; without a rate, all there are, or an epoch's."""
+        """The events that are due next time are the last; without a rate all there are, or an epoch's."""
         self._ends, self._end = True, None
 
-    def latestOffset(self, start: dict[str, int] | None = None, limit: Any = None) -> dict[str, int]:  # noqa: ARG002, N802
+    def latestOffset(self, start: Offset | None = None, limit: Any = None) -> Offset:  # noqa: ARG002, N802
         """The events that are due; before Spark 4.2 it does not say where the stream is."""
-        at = self._seen if start is None else max(self._seen, int(start["event"]))
+        at = self._seen if start is None else max(self._seen, self._number(start))
         due = self._due(at)
         if self._ends:
             self._end = due if self._end is None else self._end
             due = min(due, self._end)
         if self._options.per_epoch is not None:
             due = min(due, at + self._options.per_epoch)
-        return {"event": max(at, due)}
+        if start is not None and due <= int(start["event"]) == at:
+            return start  # as it is: Spark takes an offset that is written differently for new events
+        return self._offset(max(at, due))
+
+    def _offset(self, event: int) -> Offset:
+        return {"event": event, "made": self._options.decided}
+
+    def _number(self, offset: Offset) -> int:
+        """The next event; ``InvalidInput`` if events were others when the offset was made."""
+        for name, now in self._options.decided.items():
+            then = offset.get("made", {}).get(name, now)
+            if then != now:
+                usual = ", which is rate unless it is given," if name == "eventRate" else ""
+                raise InvalidInput(
+                    f"the checkpoint's events were made with {name} {then}, and nexmark's option "
+                    f"{name}{usual} is {now} now: the query would go on among other events than it has read. "
+                    f"Set {name} to {then}, or begin with a new checkpoint"
+                )
+        return int(offset["event"])
 
     def _due(self, at: int) -> int:
         """How many events are due, of which the first ``at`` have been read."""
-        options = self._options
+        options, known = self._options, self._known()
+        if known is not None and (not options.rate or (self._ends and not options.paced)):
+            return known
         if options.rate:
             if self._begin is None:
                 self._begin = time.time() - at / options.rate
             due = int((time.time() - self._begin) * options.rate)
         else:
-            due = at + (options.per_epoch or 0) if options.events is None else options.events
-        if options.events is not None:
-            due = min(due, options.events)
-        if options.until is not None and os.path.exists(options.until):
-            due = min(due, _number_in(options.until))
-        return due
+            due = at + (options.per_epoch or 0)
+        return due if known is None else min(due, known)
 
-    def partitions(self, start: dict[str, int], end: dict[str, int]) -> list[Range]:
+    def _known(self) -> int | None:
+        """How many events there are in all, once that is known."""
+        options = self._options
+        told = [] if options.events is None else [options.events]
+        if options.until is not None and os.path.exists(options.until):
+            told.append(_number_in(options.until))
+        return min(told, default=None)
+
+    def partitions(self, start: Offset, end: Offset) -> list[Range]:
         """Ranges of about the same size; ``InvalidInput`` if the stream would go back.
 
         Before Spark 4.2 a source is not told where it was when a query starts again.
         """
-        first, last = int(start["event"]), int(end["event"])
+        first, last = self._number(start), self._number(end)
         if last < first:
             raise InvalidInput(
                 f"nexmark's stream was at event {first} and would go back to {last}: before Spark 4.2 a "
@@ -262,7 +328,7 @@ class Reader(DataSourceStreamReader, AvailableNow):
             codes = [code for code, kind in enumerate(SCHEMAS) if kind in options.kinds]
             yield rows(numbers[np.isin(kind_of(numbers), codes)], events)
 
-    def commit(self, end: dict[str, int]) -> None:
+    def commit(self, end: Offset) -> None:
         """Nothing to let go of."""
 
 

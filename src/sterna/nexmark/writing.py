@@ -32,8 +32,8 @@ def write(
     each: int = FILE_EVENTS,
     tell: Callable[[int], None] = lambda _: None,
     kinds: Sequence[str] = tuple(SCHEMAS),
-) -> int:
-    """Writes the events that are not there yet; returns how many files it wrote.
+) -> list[Path]:
+    """Writes the events that are not there yet; returns the files that it wrote.
 
     ``tell`` gets the events done so far.
 
@@ -43,7 +43,7 @@ def write(
     check_whole("events", events, 1)
     check_whole("each", each, 1)
     _remember(folder, {**asdict(shape), "each": each, "events": events if events % each else None})
-    written = 0
+    written = []
     for kind in kinds:
         (folder / kind).mkdir(parents=True, exist_ok=True)
     for start in range(0, events, each):
@@ -57,7 +57,7 @@ def write(
             # Spark takes files in the order of their times, to the millisecond.
             os.utime(hidden, (BEGAN + start / each, BEGAN + start / each))
             hidden.rename(wanted[kind])
-            written += 1
+            written.append(wanted[kind])
         tell(stop)
     return written
 
