@@ -79,7 +79,7 @@ class Setup:
         return differences(found.toArrow().to_batches(), expected)
 
 
-FULL = Setup(2_000_000, 100, 128, 8, 6, 20_000, 5.0, 5.0, 15.0, 3.0, spark=True)
+FULL = Setup(2_000_000, 100, 128, 8, 6, 20_000, 3.0, 4.0, 12.0, 2.0, spark=True)
 QUICK = Setup(100_000, 100, 32, 4, 3, 5_000, 2.0, 1.0, 3.0, 1.0, spark=False)
 
 
