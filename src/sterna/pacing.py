@@ -37,10 +37,15 @@ class Pace:
 
     Allowed is a share of what lies between the longest of the last quiet epochs (all but one in fifty) and
     the latency: a step must leave room for an epoch that is long by itself, and the epochs of steps differ
-    more from each other than quiet ones do. With six tenths of the room, 2 to 4 % of the epochs were too long
-    at 1 GiB of state, and the whole took 14 to 41 s. What steps add is the median of the last ones: with
-    their upper quartile, epochs that were long by themselves made steps as small as a bin, and the longer a
-    migration lasts, the more of the machine's slow times lie in it.
+    more from each other than quiet ones do. What steps add is the median of the last ones: with their upper
+    quartile, epochs that were long by themselves made steps as small as a bin.
+
+    A long epoch makes the next one long, because more records wait for it. So a step follows only an epoch
+    that was no longer than quiet ones usually are and a step may make them. The epochs that it leaves out for
+    that are quiet ones: they tell how long those are now, also on a machine that has become slower since the
+    migration began. Steps that followed each other looked as if they cost more than they did, and became as
+    small as a bin: with simulated epochs that carry over half of their length, the same migration took four
+    times as long, and more of its epochs were too long.
 
     While steps follow each other there are no quiet epochs, so what is known of them may be of another time:
     of a burst of load that is over, or of nothing at all after a restart. Moving never makes an epoch
@@ -79,12 +84,11 @@ class Pace:
         since = self._steps[0][0] if self._steps else self._seen
         self._took = {at: took for at, took in self._took.items() if at > since}
         self._took.update((epoch.epoch, epoch.milliseconds) for epoch in fresh)
-        if any(epoch.milliseconds > self._latency for epoch in fresh):
-            if self._idle == 0 and any(epoch.bins for epoch in fresh) and self._steps:
-                self._allowed, self._halved = self._steps[-1][1] / 2, True
-            if self._idle < PATIENCE - 1:
-                self._idle += 1
-                return None
+        if self._idle == 0 and self._steps and any(self._too_long(epoch) for epoch in fresh):
+            self._allowed, self._halved = self._steps[-1][1] / 2, True
+        if self._recent and self._recent[-1].milliseconds > self._short() and self._idle < PATIENCE - 1:
+            self._idle += 1
+            return None
         waited, self._idle = self._idle, 0
         if waited == PATIENCE - 1 or not self._steps:
             return 0.0  # one bin, whatever its size
@@ -95,6 +99,15 @@ class Pace:
             self._allowed = self._following()
         self._halved = False
         return self._allowed
+
+    def _too_long(self, epoch: EpochCost) -> bool:
+        return epoch.bins > 0 and epoch.milliseconds > self._latency
+
+    def _short(self) -> float:
+        """How long an epoch may be that a step follows."""
+        usual, long = self._without_moves()
+        room = max(self._latency - long, LITTLE * (self._latency - usual))
+        return min(usual + SHARE * room, self._latency)
 
     def _following(self) -> float:
         """The size of the next step from what the last ones added."""

@@ -131,8 +131,9 @@ class Paced(Ordered):
 
     It learns from what its own steps cost: by how much the epochs that moved were longer than the last quiet
     ones. It begins with one bin; a step is as much larger or smaller than the last ones as they left room, at
-    most twice as large. After an epoch that took too long it halves and waits, but moves a bin at least every
-    ``pacing.PATIENCE`` epochs however busy the query is: it always ends.
+    most twice as large. After an epoch that took too long it halves. It waits while epochs are longer than
+    usual, but moves a bin at least every ``pacing.PATIENCE`` epochs however busy the query is: it always
+    ends.
 
     Attributes:
         latency: milliseconds that an epoch may take.

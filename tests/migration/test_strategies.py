@@ -6,14 +6,13 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sterna import strategies
 from sterna.configuration import Configuration
 from sterna.errors import InvalidInput
 from sterna.matching import matchings
-from sterna.pacing import PATIENCE
 from sterna.statistics import EpochCost, Statistics
 
 COUNTS = st.dictionaries(st.tuples(st.integers(0, 9), st.integers(0, 9)), st.integers(1, 9), max_size=30)
@@ -154,75 +153,6 @@ def test_the_order_is_kept(order, first):
         assert next(iter(strategy(current, target, known))) == [(first, 1)]
 
 
-@settings(max_examples=30)
-@given(st.floats(0.2, 3.0), st.floats(1e-6, 1e-3), st.integers(0, 10**6))
-def test_paced_ends_within_its_latency_once_it_knows_the_price(load, price, seed):
-    """A query whose epochs take 100 ms, more or less, and moves that cost something a byte."""
-    random = np.random.default_rng(seed)
-    current, target = Configuration.initial(256, 1), Configuration(8, 2, np.ones(256, np.int32))
-    known = Statistics(np.full(256, 10_000.0), np.zeros(256), [])
-    known.recent.extend(EpochCost(i - 32, 100 * random.normal(1, 0.05)) for i in range(32))
-    latency = 100 * (1 + load)
-    took = []
-    for step in strategies.paced(latency=latency / 1e3)(current, target, known):
-        size = 10_000 * len(step)
-        took.append(100 * random.normal(1, 0.05) + price * size)
-        known.recent.append(EpochCost(len(took), took[-1], size, len(step)))
-        assert len(took) <= 256 * PATIENCE
-    too_long = [one for one in took if one > max(latency, 120 + price * 10_000)]
-    assert len(too_long) <= max(4, len(took) // 20)
-
-
-def test_paced_backs_off_while_epochs_are_too_long_but_never_starves():
-    current, target = Configuration.initial(16, 1), Configuration(4, 2, np.ones(16, np.int32))
-    known = Statistics(np.full(16, 1000.0), np.zeros(16), [EpochCost(i - 10, 500.0) for i in range(10)])
-    sizes = []
-    for step in strategies.paced(latency="200 ms")(current, target, known):
-        sizes.append(len(step))
-        known.recent.append(EpochCost(len(sizes), 500.0, 1000 * len(step), len(step)))
-    assert sum(sizes) == 16
-    assert set(sizes) == {0, 1}
-    # The first at once, then one every eighth epoch.
-    assert len(sizes) == 15 * PATIENCE + 1
-
-
-def paced_sizes(cost, latency, bins=256, recent=()):
-    """The steps of ``paced`` where epochs take what ``cost`` says of the bins that move."""
-    current = Configuration.initial(bins, 1)
-    target = Configuration(current.bits, 2, np.ones(bins, np.int32))
-    known = Statistics(np.full(bins, 1000.0), np.zeros(bins), [*recent])
-    sizes = []
-    for step in strategies.paced(latency=latency / 1e3)(current, target, known):
-        sizes.append(len(step))
-        last = known.recent[-1].epoch if known.recent else -1
-        known.recent.append(EpochCost(last + 1, cost(len(step)), 1000 * len(step), len(step)))
-    return sizes
-
-
-QUIET = [EpochCost(i, 100.0) for i in range(32)]
-
-
-def test_paced_is_not_kept_small_by_what_every_move_costs():
-    # 15 ms for moving at all, and next to nothing for a bin: the price of a byte, taken from one bin, would
-    # forbid a third one.
-    sizes = paced_sizes(lambda count: 100 + 15 * (count > 0) + 0.01 * count, 200, recent=QUIET)
-    assert max(sizes) >= 32
-    assert len(sizes) < 40
-
-
-def test_paced_settles_where_the_room_ends():
-    sizes = paced_sizes(lambda count: 100 + 5 * count, 200, bins=1024, recent=QUIET)
-    # There is room for 35 % of 100 ms, which are 7 bins.
-    assert 5 <= np.median(sizes) <= 8
-    assert max(100 + 5 * count for count in sizes) <= 200
-
-
-def test_paced_knows_what_is_quiet_after_many_steps():
-    sizes = paced_sizes(lambda count: 100 + 5 * count, 200, bins=8192, recent=QUIET)
-    assert len(sizes) > 512
-    assert max(100 + 5 * count for count in sizes) <= 200
-
-
 def test_a_strategy_made_of_a_built_in_one_is_not_taken_for_it():
     class Mine(strategies.Matched):
         pass
@@ -232,43 +162,6 @@ def test_a_strategy_made_of_a_built_in_one_is_not_taken_for_it():
     mine = strategies.register("made-of-matched")(Mine())
     assert strategies.to_json(mine) == {"name": "made-of-matched"}
     assert strategies.from_json({"name": "made-of-matched"}) is mine
-
-
-def test_paced_begins_with_one_bin_whatever_moved_before_it():
-    earlier = [*QUIET, EpochCost(32, 120.0, 10**9, 500)]
-    assert paced_sizes(lambda count: 100 + 5 * count, 200, recent=earlier)[0] == 1
-
-
-def test_paced_halves_after_an_epoch_that_took_too_long():
-    slow = iter([100.0] * 6 + [500.0])
-    sizes = paced_sizes(lambda count: next(slow, 100.0), 200, recent=QUIET)
-    grown = sizes[:7]
-    assert sizes[7] == 0
-    assert sizes[8] == max(1, grown[6] // 2)
-
-
-def test_paced_forgets_a_burst_of_load_that_is_over():
-    """While steps follow each other no quiet epoch tells that the load is what it was."""
-    burst = iter([500.0] * 10)
-    sizes = paced_sizes(lambda count: next(burst, 100 + 0.5 * count), 200, bins=512, recent=QUIET)
-    assert max(sizes) >= 16
-    assert len(sizes) < 120
-
-
-def test_paced_learns_what_is_quiet_from_steps_where_nothing_else_is_known():
-    """After a restart all epochs that are remembered may have been steps."""
-    steps = [EpochCost(i, 100.0, 1000, 1) for i in range(16)]
-    sizes = paced_sizes(lambda count: 100 + 0.5 * count, 200, bins=512, recent=steps)
-    assert max(sizes) >= 16
-    assert sizes.count(0) == 1  # the one that was left without a step, to know
-    assert len(sizes) < 60
-
-
-def test_paced_keeps_what_it_knows_of_quiet_epochs_where_they_leave_room():
-    """Steps that happen to be short do not make it bolder."""
-    lucky = [*QUIET, *(EpochCost(32 + i, 60.0, 1000, 1) for i in range(60))]
-    sizes = paced_sizes(lambda count: 100 + 5 * count, 200, bins=1024, recent=lucky)
-    assert 5 <= np.median(sizes) <= 8
 
 
 @given(ANY)
