@@ -7,9 +7,9 @@ half go to the workers of the second half. In a dataflow of several operators it
 of every one that has state (``moving``). Where they are there already, they go back, so that one run may
 follow another.
 
-``paced`` is asked for 1.25 times the 99th percentile of what epochs took in the quiet time before. A
-migration that takes longer than it may is cancelled: its figures are of the time until then, and ``ended``
-says so.
+``paced`` is asked for 1.25 times the 99th percentile of what epochs took in the quiet time before, all of it:
+a minute has about two epochs beyond that percentile, which says little of what is steady. A migration that
+takes longer than it may is cancelled: its figures are of the time until then, and ``ended`` says so.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Course:
     Attributes:
         quiet: seconds before a migration that it is compared with.
         further: for strategies that take longer than that, by name, seconds of quiet still before; with them,
-            the quiet time is about as long as the migration.
+            the quiet time is about as long as the migration, or longer.
         lead: seconds between these and the migration: whatever waits for its first epoch was due in them.
         longest: seconds that a migration may take.
         settle: seconds that records may wait longer than usual after it.
@@ -115,7 +115,7 @@ class Leg:
         outcome: what the migration's handle says at the end.
         way: from home (``there``), or to it (``back``).
         limit: the latency that ``paced`` was asked for, in milliseconds.
-        quiet_epochs: the epochs of the quiet time.
+        quiet_epochs: the epochs of the quiet time, all of it.
         recovered: seconds until records waited no longer than before; ``None`` if that took too long.
     """
 
@@ -132,18 +132,23 @@ class Leg:
         self.quiet_epochs = range(0)
         self.recovered: float | None = None
         self._target: dict[int, int] = {}
+        self._first: int | None = None
         self._longest_wait = 0.0
 
     def phases(self) -> list[Phase]:
         """What happens, in order."""
         further = self.course.further.get(self.strategy, 0.0)
         return [
-            *([Phase(f"{self.name}: further", further)] if further else []),
+            *([Phase(f"{self.name}: further", self._further)] if further else []),
             Phase(f"{self.name}: before", self._before),
             Phase(f"{self.name}: lead", self.course.lead),
             Phase(f"{self.name}: during", self._move),
             Phase(f"{self.name}: after", self._after),
         ]
+
+    def _further(self, run: Run) -> None:
+        self._first = _query(run).status()["epoch"] + 1
+        run.sleep(self.course.further[self.strategy])
 
     def _before(self, run: Run) -> None:
         began, query = time.time(), _query(run)
@@ -154,6 +159,7 @@ class Leg:
             run.sleep(LOOK_SECONDS)
             if time.monotonic() > deadline:
                 raise TimeoutError(f"fewer than {LEAST_EPOCHS} epochs in {LONGEST_WAIT_SECONDS:.0f} s")
+        first = first if self._first is None else self._first
         self.quiet_epochs = range(first, query.status()["epoch"] + 1)
         took = [took for epoch, took in _subject(run).milliseconds.items() if epoch >= first]
         self.limit = HEADROOM * float(np.percentile(took, 99))

@@ -61,7 +61,7 @@ class Sizes:
 
 
 FULL = Sizes(
-    course=Course(further={"matched": 180.0}),
+    course=Course(further={"matched": 180.0, "paced": 180.0}),
     sweep=Course(quiet=10.0, longest=150.0, settle=30.0, rest=3.0, window=4.0, warm=40.0),
     pressure=Pressure(),
     # 256 bytes a row and some for the index: 1 GiB.

@@ -36,7 +36,8 @@ def section(figures: Figures) -> Section:
         f"state ({size(one.entry.number('bytes'))}) moved, {count(one.rate)} records a second, which is half "
         f"of the measured maximum; medians of {rounds(lines)}, with the least and the greatest "
         f"({figures_link(found.file)}). Latency is acknowledgement minus scheduled time; before is the quiet "
-        "time before each migration; the limit is 1.25 times the 99th percentile of what epochs took in it."
+        "minute before each migration; the limit is 1.25 times the 99th percentile of what epochs took in "
+        "all of the quiet time, which is longer for the strategies that take longer."
     )
     return Section(
         TITLE,

@@ -23,15 +23,26 @@ GOALS = {
         "paced_within_latency",
         share,
     ),
+    "matched_to_offline_as_it_ran_kept": (
+        (
+            "`matched` adds at most a hundredth of what Spark's offline way adds to the longest latency, "
+            "with the start that Spark takes to finish the epoch that the stop interrupts"
+        ),
+        "matched_to_offline_as_it_ran",
+        share,
+    ),
     "matched_to_offline_kept": (
-        "`matched` adds at most a hundredth of what Spark's offline way adds to the longest latency",
+        (
+            "`matched` adds at most a hundredth of what Spark's offline way would add if the stop came "
+            "between two epochs"
+        ),
         "matched_to_offline",
         share,
     ),
     "matched_to_offline_equal_kept": (
         (
-            "the same, against a quiet time about as long as the migration and not against a minute (the "
-            "longest latency of four minutes is longer than that of one)"
+            "that again, but `matched` against a quiet time about as long as the migration and not against a "
+            "minute (the longest latency of four minutes is longer than that of one)"
         ),
         "matched_to_offline_equal",
         share,
