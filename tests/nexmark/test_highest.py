@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sterna.errors import SternaError
-from sterna.nexmark.generator import AUCTIONS, GROUP
 from sterna.nexmark.highest import CLOSE, SHARE, Search, Try, search_with
 from sterna.nexmark.running import Plan, quick
 from sterna.nexmark.settings import SETTINGS, Setting
+from sterna.nexmark.shape import AUCTIONS, GROUP
 
 SEARCH = Search()
 

@@ -81,7 +81,10 @@ def configured(spark):
 
 @pytest.mark.parametrize("query", NATIVE)
 def test_spark_answers_the_same(query, configured, tmp_path):
-    shape = replace(shape_of(query), rate=50.0) if query not in ("q8", "nbq8", "nbqx") else shape_of(query)
+    # Windows of half a day, and of four hours, have to end several times.
+    shape = replace(shape_of(query), rate=0.053 if query in ("q8", "nbq8", "nbqx") else 50.0)
     files(tmp_path, shape)
     found = answer(configured, tmp_path, query, "2 hours")
-    assert reference.comparable(found) == reference.answer(query, *whole(shape, EVENTS))
+    expected = reference.answer(query, *whole(shape, EVENTS))
+    assert len(expected) > 1
+    assert reference.comparable(found) == expected

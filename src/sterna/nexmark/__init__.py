@@ -7,7 +7,8 @@ The generator is a Spark streaming source; the queries are on Sterna's surface. 
 
 from __future__ import annotations
 
-from sterna.nexmark.generator import AUCTION, BID, PERSON, Events, Shape, generate
+from sterna.nexmark.generator import AUCTION, BID, PERSON, Events, generate
+from sterna.nexmark.shape import Shape
 from sterna.nexmark.source import Nexmark, register
 from sterna.nexmark.streams import Streams, streams
 

@@ -20,7 +20,7 @@ from sterna.errors import InvalidInput
 from sterna.terminal import Folder, Format, Master, Memory, Output, Quick, failures, say, told
 
 if TYPE_CHECKING:
-    from sterna.nexmark.generator import Shape
+    from sterna.nexmark.shape import Shape
 
 app = typer.Typer(help="The NEXMark benchmark: its queries, and its events.", no_args_is_help=True)
 
@@ -102,7 +102,7 @@ def run(
         from sterna.bench.report import render
         from sterna.configuration import bits_of
         from sterna.nexmark import running, telling
-        from sterna.nexmark.generator import Shape
+        from sterna.nexmark.shape import Shape
 
         for text in strategy or ():
             strategy_of(text, latency_ms=1.0)  # raises where it is none
@@ -145,7 +145,7 @@ def write(
         from rich.progress import Progress
 
         from sterna.nexmark import writing
-        from sterna.nexmark.generator import Shape
+        from sterna.nexmark.shape import Shape
 
         with _options_named():
             shape = Shape(rate, seed, dilation=dilation, in_flight=in_flight, disorder=disorder)
@@ -179,7 +179,7 @@ def lines(*, output: Output = Format.table) -> None:
 @contextmanager
 def _options_named() -> Iterator[None]:
     """What can't be about the events, named as the option that it is."""
-    from sterna.nexmark.generator import UnfitShape
+    from sterna.nexmark.shape import UnfitShape
 
     try:
         yield

@@ -9,7 +9,8 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from sterna.nexmark.generator import SCHEMAS, TIME, Events, Ints, kind_of
+from sterna.nexmark.generator import SCHEMAS, TIME, Events, kind_of
+from sterna.nexmark.shape import Ints
 
 PACKED = pa.schema([pa.field(kind, pa.binary()) for kind in SCHEMAS])
 ROWS = pa.schema(

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sterna.nexmark.generator import AUCTIONS, GROUP
+from sterna.nexmark.shape import AUCTIONS, GROUP
 
 BINS, PAPER_BINS = 256, 4096
 """How many bins there are here, and in the paper.

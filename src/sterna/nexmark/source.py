@@ -45,8 +45,9 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
 from sterna.errors import InvalidInput
-from sterna.nexmark.generator import SCHEMAS, Shape, UnfitShape, generate, kind_of
+from sterna.nexmark.generator import SCHEMAS, generate, kind_of
 from sterna.nexmark.packing import PACKED, ROWS, packed, rows
+from sterna.nexmark.shape import Shape, UnfitShape
 from sterna.session import on_session
 
 try:

@@ -18,7 +18,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from sterna.errors import InvalidInput, check_whole
-from sterna.nexmark.generator import SCHEMAS, Shape, generate
+from sterna.nexmark.generator import SCHEMAS, generate
+from sterna.nexmark.shape import Shape
 
 FILE_EVENTS = 1_000_000
 ABOUT = "events.json"

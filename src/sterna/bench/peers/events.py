@@ -17,7 +17,8 @@ import pyarrow as pa
 from pyspark.sql.pandas.types import from_arrow_schema
 
 import sterna
-from sterna.nexmark.generator import SCHEMAS, Shape
+from sterna.nexmark.generator import SCHEMAS
+from sterna.nexmark.shape import Shape
 from sterna.nexmark.streams import Streams
 from sterna.nexmark.writing import write
 

@@ -25,7 +25,8 @@ from pathlib import Path
 
 from sterna.bench.peers.events import Files
 from sterna.errors import InvalidInput
-from sterna.nexmark.generator import AUCTIONS, GROUP, PERSONS, SCHEMAS, Shape
+from sterna.nexmark.generator import SCHEMAS
+from sterna.nexmark.shape import AUCTIONS, GROUP, PERSONS, Shape
 
 IN_GROUP = dict(zip(SCHEMAS, (PERSONS, AUCTIONS, GROUP - PERSONS - AUCTIONS), strict=True))
 """Of every fifty events."""
