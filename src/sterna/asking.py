@@ -17,7 +17,7 @@ from sterna.control import ControlStream, Entry, checked_cause
 from sterna.errors import InvalidInput, UpdateRefused
 from sterna.freezing import not_begun
 from sterna.migration import SETTLING, check_rollback, conflicting, under_way
-from sterna.rehearsal import rehearse
+from sterna.rehearsal import REHEARSAL_SECONDS, rehearse
 from sterna.state.manifest import Manifest
 from sterna.statistics import Statistics
 from sterna.strategies import built_in, from_json
@@ -133,7 +133,7 @@ def _check_strategy(entry: Entry, start: Configuration, target: Configuration, k
     """Refuses a strategy that nobody knows, or one of the user's own that gets nowhere."""
     from_json(entry.strategy)
     if not built_in(entry.strategy):
-        rehearse(entry.strategy, start, target, known)
+        rehearse(entry.strategy, start, target, known, REHEARSAL_SECONDS)
 
 
 def _after(current: Configuration, operator: str, entries: list[Entry]) -> Configuration:

@@ -23,9 +23,14 @@ import numpy as np
 
 from sterna.errors import DamagedError, InvalidInput, StateError, UpdateRefused, short
 from sterna.state.store import Store
-from sterna.targets import Target
+from sterna.targets import Target, check_keys
 
 DIRECTORY = "control"
+FIELDS = (
+    *("name", "action", "target", "migration", "strategy", "if_busy", "when", "operator", "cause", "query"),
+    "written",
+)
+"""What an entry may have."""
 ACTIONS = ("migrate", "pause", "resume", "cancel", "rollback")
 IF_BUSY = ("refuse", "queue", "merge")
 LARGEST = 32 << 20
@@ -128,9 +133,9 @@ class Entry:
     def from_json(cls, data: Mapping[str, Any]) -> Entry:
         """The inverse of ``to_json``; ``UpdateRefused`` if it is no entry."""
         try:
+            check_keys("an entry", data, FIELDS)
             action = _one_of("action", data.get("action", "migrate"), ACTIONS)
-            strategy = dict(data.get("strategy") or {"name": "all_at_once"})
-            _checked_name("strategy", strategy.get("name"))
+            strategy = _checked_strategy(data.get("strategy"))
             return cls(
                 str(data["name"]),
                 Target.from_json(data["target"]) if action == "migrate" else None,
@@ -156,6 +161,16 @@ def _one_of(what: str, value: Any, known: tuple[str, ...]) -> str:
     if value not in known:
         raise UpdateRefused(f"an entry's {what} must be one of {', '.join(known)}, not {short(value)}")
     return str(value)
+
+
+def _checked_strategy(strategy: Any) -> dict[str, Any]:
+    if strategy is None:
+        return {"name": "all_at_once"}
+    if not isinstance(strategy, Mapping) or not isinstance(strategy.get("name"), str):
+        raise UpdateRefused(
+            f'an entry\'s strategy must be like {{"name": "fluid"}}, and not {short(strategy)}'
+        )
+    return dict(strategy)
 
 
 def _checked_name(what: str, name: Any) -> str | None:

@@ -17,7 +17,7 @@ from sterna.configuration import Configuration
 from sterna.control import CLOCKS_APART, Entry
 from sterna.errors import InvalidInput, UpdateRefused
 from sterna.migration import PAUSED, RUNNING, Draw, Migration, advance, check_rollback, conflicting, under_way
-from sterna.rehearsal import rehearse
+from sterna.rehearsal import REHEARSAL_SECONDS, rehearse
 from sterna.spread import Spread
 from sterna.statistics import Statistics
 
@@ -26,8 +26,6 @@ NO_EVENT_TIME = (
 )
 
 MOST_PAIRS = 1000
-REHEARSAL_SECONDS = 30.0
-"""For how long a strategy of one's own may be rehearsed at the most: an epoch waits for it."""
 
 
 @dataclass(frozen=True)

@@ -248,7 +248,7 @@ def check_rollback(
     )
     there = migration.status == "done" and migration.reached(configurations)
     for one in later:
-        if one.active or (not there and one.changed):
+        if one.active or one.changed:
             raise UpdateRefused(
                 f"migration {one.name} came after {migration.name}: rolling back would undo both"
             )

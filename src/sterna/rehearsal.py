@@ -24,6 +24,8 @@ from sterna.errors import UpdateRefused
 from sterna.statistics import EpochCost, Recent, Statistics
 
 MOST_STEPS = 1 << 21
+REHEARSAL_SECONDS = 30.0
+"""For how long a strategy of one's own may be rehearsed at the most: an epoch, or who asks, waits for it."""
 REMEMBERED = 256
 """How many epochs back a strategy is told of."""
 ASSUMED_PRICE = 2e-6
@@ -38,7 +40,8 @@ class Rehearsal:
         bins, bytes: what moves.
         steps: in how many steps.
         epochs: in how many epochs.
-        peak_ms: how long the longest epoch may be; ``None`` where no epoch has been seen.
+        peak_ms: how long the longest epoch may be, if the largest step is in one that is as long by itself as
+            the longest that is known; ``None`` where no epoch without a move has been seen.
         assumed: whether the price of a byte is a guess, because no move has been seen.
     """
 
@@ -60,7 +63,7 @@ def rehearse(
     """Draws all steps; ``UpdateRefused`` if they do not lead to the target, or not in so many seconds."""
     until = time.monotonic() + seconds
     gap = getattr(strategies.from_json(written), "gap", 0)
-    base, price, assumed = prices(statistics)
+    usual, longest, price, assumed = prices(statistics)
     costs = deque(list(statistics.recent)[-64:], REMEMBERED)
     statistics = statistics.at(max(current.bins, target.bins))
     moved, total = _joined(current, target, statistics)
@@ -103,14 +106,14 @@ def rehearse(
         total += size
         largest = max(largest, size)
         number += 1
-        costs.append(EpochCost(number, (base or 0.0) + price * size, int(size), len(step)))
+        costs.append(EpochCost(number, usual + price * size, int(size), len(step)))
         quiet = gap if step else 0
         for ago in reversed(range(min(quiet, REMEMBERED))):
-            costs.append(EpochCost(number + quiet - ago, base or 0.0))
+            costs.append(EpochCost(number + quiet - ago, usual))
         number += quiet
         if steps > MOST_STEPS:
             raise UpdateRefused(f"the strategy takes more than {MOST_STEPS} steps")
-    peak = None if base is None else round(base + price * largest, 1)
+    peak = None if longest is None else round(longest + price * largest, 1)
     return Rehearsal(moved, int(total), steps, max(epochs - gap, 0) if steps else 0, peak, assumed)
 
 
@@ -136,16 +139,19 @@ def _joined(current: Configuration, target: Configuration, statistics: Statistic
     return len(apart), float(statistics.bytes[apart].sum())
 
 
-def prices(statistics: Statistics) -> tuple[float | None, float, bool]:
-    """What an epoch takes without moves (90 % of them), what a byte costs, and whether that is a guess."""
+def prices(statistics: Statistics) -> tuple[float, float | None, float, bool]:
+    """What an epoch takes without moves, in the median and at most, and what a byte costs.
+
+    At last, whether that price is a guess.
+    """
     quiet = [one.milliseconds for one in statistics.recent if not one.bins]
-    base = float(np.percentile(quiet, 90)) if quiet else None
-    middle = float(np.median(quiet)) if quiet else 0.0
+    usual = float(np.median(quiet)) if quiet else 0.0
+    longest = max(quiet, default=None)
     moves = [one for one in statistics.recent if one.bins and one.bytes]
     if not moves:
-        return base, ASSUMED_PRICE, True
-    price = max(float(np.median([max(m.milliseconds - middle, 0.0) / m.bytes for m in moves])), 1e-9)
-    return base, price, False
+        return usual, longest, ASSUMED_PRICE, True
+    price = max(float(np.median([max(m.milliseconds - usual, 0.0) / m.bytes for m in moves])), 1e-9)
+    return usual, longest, price, False
 
 
 def _check_step(step: strategies.Step, bins: int, workers: int) -> None:

@@ -14,6 +14,7 @@ from itertools import pairwise, takewhile
 from sterna.errors import StateError
 from sterna.migration import RUNNING, Migration
 from sterna.state.manifest import Manifest
+from sterna.strategies import built_in
 
 LOOKED_AT = 8
 """So many epochs tell how fast it goes."""
@@ -94,7 +95,15 @@ def seconds_left(moments: Iterable[Moment], left: int) -> float | None:
     # Both count what moved there and what moved back, so their ratio is that of a step in either direction.
     each = bins / steps if steps > 0 and bins > 0 else now.bins / now.steps
     coming = max(math.ceil(left / each), 1)
-    return epoch * (max(now.next_epoch - newest.epoch, 1) + (coming - 1) * (1 + now.gap))
+    a_step = 1.0 + now.gap
+    if _may_wait(now):
+        a_step = max(a_step, (newest.epoch - run[-1].epoch) / max(steps, 1))
+    return epoch * (max(now.next_epoch - newest.epoch, 1) + (coming - 1) * a_step)
+
+
+def _may_wait(migration: Migration) -> bool:
+    """Whether its strategy may leave out epochs besides those between all steps."""
+    return "latency" in migration.strategy or not built_in(migration.strategy)
 
 
 def _same_run(one: Moment, newest: Moment) -> bool:

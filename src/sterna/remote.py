@@ -192,8 +192,10 @@ class Remote:
         except NoEpochYet:  # the first epoch checks it, and comes for its sake
             self.control.append(entry)
             return entry.name
-        waiting = asking.waiting(self.control, last)
-        if entry.target is not None:
+        if entry.target is None:
+            last = self._check_control(entry, last)
+        else:
+            waiting = asking.waiting(self.control, last)
             entry = asking.check_migration(
                 entry,
                 last,
@@ -202,8 +204,6 @@ class Remote:
                 lambda name: self.statistics(name, last),
                 elsewhere=True,
             )
-        else:
-            asking.check_control(entry, last, [one.name for one in waiting], self._history.outcomes)
         ahead = last.facts.get("time", 0.0) - time.time()
         if ahead > CLOCKS_APART and "wall" in entry.when:
             raise UpdateRefused(
@@ -212,3 +212,23 @@ class Remote:
             )
         self.control.append(entry)
         return entry.name
+
+    def _check_control(self, entry: Entry, last: Manifest) -> Manifest:
+        """Refuses what can't be done with a migration; the manifest that tells.
+
+        A migration that begins just now may be neither in the manifest that was read first nor among the
+        entries that were listed after it, but then it is in a newer manifest.
+        """
+        try:
+            self._check_as_of(entry, last)
+        except UpdateRefused:
+            newer = self.last()
+            if newer.epoch == last.epoch:
+                raise
+            self._check_as_of(entry, newer)
+            return newer
+        return last
+
+    def _check_as_of(self, entry: Entry, last: Manifest) -> None:
+        waiting = [one.name for one in asking.waiting(self.control, last)]
+        asking.check_control(entry, last, waiting, self._history.outcomes)

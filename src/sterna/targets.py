@@ -20,6 +20,14 @@ from sterna.levelling import balanced, rescaled
 from sterna.planned import check_planner, planned
 from sterna.statistics import Statistics
 
+FIELDS = {
+    "rescale": ("workers", "planner", "tau"),
+    "bins": ("bins",),
+    "balance": ("planner", "tau"),
+    "explicit": ("assignment", "bins", "workers"),
+}
+"""What a target of each kind may have."""
+
 
 @dataclass(frozen=True)
 class Target:
@@ -129,6 +137,8 @@ class Target:
         """The inverse of ``to_json``; raises ``UpdateRefused`` for anything that is not a target."""
         try:
             kind = data["kind"]
+            if isinstance(kind, str) and kind in FIELDS:
+                check_keys(f"a target of kind {kind}", data, ("kind", *FIELDS[kind]))
             if kind == "rescale":
                 return rescale(data["workers"], data.get("planner"), data.get("tau"))
             if kind == "bins":
@@ -144,6 +154,15 @@ class Target:
             raise UpdateRefused(f"this is not a target: {short(data)} ({error})") from error
         raise UpdateRefused(
             f"unknown kind of target {short(kind)}; known are rescale, bins, balance and explicit"
+        )
+
+
+def check_keys(what: str, data: Mapping[str, Any], known: Iterable[str]) -> None:
+    """Raises ``UpdateRefused`` for what is not known: a word that is misspelt is not to be passed over."""
+    unknown = sorted(str(key) for key in set(data) - set(known))
+    if unknown:
+        raise UpdateRefused(
+            f"{what} has {', '.join(map(short, unknown))}, which is unknown; it may have {', '.join(known)}"
         )
 
 

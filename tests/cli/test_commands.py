@@ -53,7 +53,9 @@ def test_plan_tells_what_would_move_and_changes_nothing(twin, sterna):
     assert one["bytes"] > 0
     assert one["peak_ms"] > 0
     assert one["assumed"]
-    assert "8" in sterna("plan", "--workers", 1, "--strategy", "fluid", "--gap", 2).stdout
+    spread = read(sterna("plan", "--workers", 1, "--strategy", "fluid", "--gap", 2, "--format", "json"))
+    assert spread["operators"]["counts"]["epochs"] == 8 + 7 * 2
+    assert "fluid" in sterna("plan", "--workers", 1, "--strategy", "fluid").stdout
     twin.epoch(ROWS)
     assert twin.coordinator.last.configurations["counts"].workers == 2
 

@@ -108,6 +108,8 @@ def test_targets_through_json_and_back(configuration, data):
         {"kind": "rescale"},
         {"kind": "rescale", "workers": 0},
         {"kind": "rescale", "workers": "2"},
+        {"kind": "rescale", "workers": 2, "planer": "ssm"},
+        {"kind": "bins", "bins": 8, "workers": 2},
         {"kind": "bins", "bins": 5},
         {"kind": "explicit"},
         {"kind": "explicit", "assignment": []},

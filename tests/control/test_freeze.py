@@ -222,6 +222,22 @@ def test_what_is_no_entry_is_refused(data):
         Entry.from_json(data)
 
 
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"stratgy": {"name": "fluid"}}, "'stratgy', which is unknown; it may have name, action"),
+        ({"strategy": ""}, "strategy must be like"),
+        ({"strategy": 0}, "strategy must be like"),
+        ({"strategy": []}, "strategy must be like"),
+        ({"strategy": {}}, "strategy must be like"),
+        ({"target": {"kind": "rescale", "workers": 2, "planer": "ssm"}}, "'planer', which is unknown"),
+    ],
+)
+def test_what_is_misspelt_is_not_passed_over(change, words):
+    with pytest.raises(UpdateRefused, match=words):
+        Entry.from_json({**Entry("1", rescale(2)).to_json(), **change})
+
+
 def test_an_entry_that_looks_damaged_gets_some_seconds(tmp_path):
     store = Store.open(tmp_path)
     stream = ControlStream(store)

@@ -342,6 +342,9 @@ class Run:
             if last is None or epochs.count(last["ended_epoch"]) > 1:
                 continue  # two that ended in one epoch: which was the last is not told
             led = {"done": "to", "rolled back": "from"}.get(last["status"])
+            for one in self.twin.coordinator.last.migrations:
+                if led is not None and one.name == last["name"]:  # not bins by worker alone, but which
+                    assert one.target[name] == configuration
             if led is not None:
                 assert last["operators"][name][led] == placement(configuration), (name, last["status"])
 

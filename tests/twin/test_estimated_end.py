@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sterna import strategies
+from sterna.pacing import PATIENCE
 from sterna.targets import rescale
 from sterna.testing import Clock
 from twin.migrating import ROWS
@@ -92,3 +93,15 @@ def test_downtime_does_not_count(start, twin, epochs, clock):
     again = start(counts(), bins=16, workers=2, clock=clock)
     epochs(2, again)
     assert left(again.handle(handle.name), clock) == 4 * SECONDS
+
+
+def test_epochs_that_a_strategy_leaves_out_count(twin, epochs, clock):
+    """Epochs are always too long for ``paced``, which then moves a bin in every eighth."""
+    epochs(3)
+    handle = twin.handle(twin.migrate(rescale(1), strategies.paced(latency=1e-6)))
+    epochs(3 * PATIENCE)
+    assert handle.progress()["bins_left"] == 5
+    told = handle.progress()["estimated_end"] - clock()
+    epochs(5 * PATIENCE)
+    assert handle.status == "done"
+    assert told == pytest.approx(5 * PATIENCE * SECONDS, rel=0.3)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timezone
+
 import pytest
 
 from sterna import strategies
 from sterna.errors import UpdateRefused
 from sterna.targets import bins, rescale
+from sterna.testing import Clock
 from twin.migrating import ROWS, moving, owners, put
-from twin.small import adding, chain, totals
+from twin.small import adding, chain, counts, totals
 
 
 def test_a_second_one_is_refused(twin):
@@ -153,3 +156,23 @@ def test_one_that_is_queued_behind_a_pause_makes_no_epochs(twin):
 
 
 # What is known
+
+
+@pytest.mark.parametrize(("if_busy", "status"), [("merge", "done"), ("refuse", "refused")])
+def test_one_that_is_not_queued_does_not_wait_for_one_that_is_paused(start, if_busy, status):
+    """Its moment comes while no data does, and nothing else wants an epoch."""
+    clock = Clock()
+    twin = start(counts(), bins=16, workers=2, clock=clock)
+    twin.epoch(ROWS)
+    first = moving(twin, strategies.fluid())
+    first.pause()
+    twin.epoch(ROWS)
+    later = datetime.fromtimestamp(clock() + 100, timezone.utc)
+    second = twin.handle(twin.migrate(rescale(3), strategies.fluid(), at=later, if_busy=if_busy))
+    twin.epoch(ROWS)
+    assert not twin.coordinator.wants_epoch()
+    clock.move(101)
+    assert twin.coordinator.wants_epoch()
+    twin.drain(100)
+    assert second.status == status
+    assert not twin.coordinator.wants_epoch()

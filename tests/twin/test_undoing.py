@@ -104,3 +104,16 @@ def test_a_cancel_for_a_later_epoch_waits_for_it(twin):
         twin.epoch(ROWS)
     assert handle.status == "cancelled"
     assert put(twin, action="cancel", migration=handle.name).status == "refused"
+
+
+def test_what_led_to_the_same_place_again_is_not_undone_along(twin):
+    """As an autoscaler does: out, in, and out again."""
+    first = done(twin, rescale(4))
+    done(twin, rescale(2))
+    last = done(twin, rescale(4))
+    here = owners(twin)
+    with pytest.raises(UpdateRefused, match="came after"):
+        first.rollback()
+    last.rollback()
+    last.wait()
+    assert owners(twin) != here

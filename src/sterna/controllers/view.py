@@ -206,4 +206,4 @@ class View:
         That is as the last moves were, or a guess.
         """
         known: Sequence[EpochCost] = [sample.cost for sample in self.samples]
-        return prices(Statistics(np.zeros(1), np.zeros(1), known))[1]
+        return prices(Statistics(np.zeros(1), np.zeros(1), known))[2]

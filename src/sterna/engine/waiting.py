@@ -32,13 +32,15 @@ def wants_epoch(last: Manifest, control: ControlStream, now: float, mark: int | 
 def _queued(last: Manifest, waiting: Sequence[Entry], now: float, mark: int | None) -> set[str]:
     """The entries that wait for a migration, or for an entry that was queued before them.
 
-    A migration wants epochs itself, unless it is paused.
+    A migration wants epochs itself, unless it is paused. What is not to be queued is merged or refused by the
+    next epoch, so that it wants one.
     """
     busy = {name for one in last.migrations if one.active for name in one.target}
     found: set[str] = set()
     for entry in in_order(waiting):
         names = set(last.configurations) if entry.operator is None else {entry.operator}
-        if entry.action == "migrate" and entry.due(last.epoch, now, mark) and names & busy:
+        queued = entry.action == "migrate" and entry.if_busy == "queue"
+        if queued and entry.due(last.epoch, now, mark) and names & busy:
             found.add(entry.name)
             busy |= names
     return found
