@@ -21,6 +21,8 @@ LITTLE = 0.25
 """Room is little if it is less than this part of what lies between the median and the latency."""
 QUIET = 128
 """How many quiet epochs it remembers."""
+USUAL = 32
+"""How many of these, the last ones, tell what is usual now."""
 MOVING = 50
 """How many epochs of steps it remembers, and has to know before it doubts what it knows of quiet ones."""
 STEPS = 8
@@ -86,18 +88,18 @@ class Pace:
         self._took.update((epoch.epoch, epoch.milliseconds) for epoch in fresh)
         if self._idle == 0 and self._steps and any(self._too_long(epoch) for epoch in fresh):
             self._allowed, self._halved = self._steps[-1][1] / 2, True
-        if self._recent and self._recent[-1].milliseconds > self._short() and self._idle < PATIENCE - 1:
+        long = bool(self._recent) and self._recent[-1].milliseconds > self._short()
+        if long and self._idle < PATIENCE - 1:
             self._idle += 1
             return None
-        waited, self._idle = self._idle, 0
-        if waited == PATIENCE - 1 or not self._steps:
+        halved, self._halved, self._idle = self._halved, False, 0
+        if long or not self._steps:
             return 0.0  # one bin, whatever its size
         if not self._quiet and not self._looked and len(self._steps) == STEPS:
-            self._looked = True
+            self._looked, self._idle = True, 1
             return None  # an epoch without a step tells what is quiet
-        if not self._halved:
+        if not halved:
             self._allowed = self._following()
-        self._halved = False
         return self._allowed
 
     def _too_long(self, epoch: EpochCost) -> bool:
@@ -132,7 +134,8 @@ class Pace:
         """What an epoch without a move takes: in the median, and the longest but for one in fifty."""
         if not self._quiet:
             return _typical(self._moving) if self._moving else (0.0, 0.0)
-        usual, long = _typical(self._quiet)
+        _, long = _typical(self._quiet)
+        usual = float(np.median(list(self._quiet)[-USUAL:]))
         little = self._latency - long < LITTLE * (self._latency - usual)
         if not little or len(self._moving) < MOVING:
             return usual, long

@@ -37,14 +37,17 @@ def test_paced_ends_within_its_latency_once_it_knows_the_price(load, price, seed
     known = Statistics(np.full(256, 10_000.0), np.zeros(256), [])
     known.recent.extend(EpochCost(i - 32, 100 * random.normal(1, 0.05)) for i in range(32))
     latency = 100 * (1 + load)
-    took = []
+    took, moved = [], 0
     for step in strategies.paced(latency=latency / 1e3)(current, target, known):
         size = 10_000 * len(step)
+        moved += len(step)
         took.append(100 * random.normal(1, 0.05) + price * size)
         known.recent.append(EpochCost(len(took), took[-1], size, len(step)))
         assert len(took) <= 256 * PATIENCE
+    assert moved == 256
     too_long = [one for one in took if one > max(latency, 120 + price * 10_000)]
     assert len(too_long) <= max(4, len(took) // 20)
+    assert max(took) <= max(1.5 * latency, 120 + price * 10_000)
 
 
 def test_paced_backs_off_while_epochs_are_too_long_but_never_starves():
