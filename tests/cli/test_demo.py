@@ -43,6 +43,7 @@ def test_every_strategy_moves_a_quarter_there_and_back(shown):
     for move in figures["migrations"]:
         assert move["bins"] == QUICK.bins // 4
         assert move["bytes"] > 0
+        assert move["ended"]
         assert 1 <= move["steps"] <= move["epochs"]
         assert move["duration_s"] > 0
         assert 0 < move["p99_ms"] <= move["max_ms"]

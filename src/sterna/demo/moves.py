@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 from collections.abc import Callable
@@ -19,6 +20,8 @@ from sterna.bench.subjects import SternaSubject
 from sterna.demo.outputs import CountsOnly, wrong_outputs
 from sterna.demo.setup import Setup
 from sterna.demo.watching import Watcher
+from sterna.errors import SternaError, UpdateRefused
+from sterna.handle import MigrationHandle
 from sterna.strategies import Strategy
 
 SHARE = 0.4
@@ -27,7 +30,8 @@ ROOM = 1.25
 """How much longer than nearly all epochs without moves an epoch may take with ``paced``."""
 PROBE_EPOCH_S = 1.0
 POLL_S = 0.1
-LONGEST_MOVE_S = 300.0
+LONGEST_MOVE_S = 60.0
+"""How long a move may take; one that takes longer is cut off, and what is left of it goes at once."""
 
 
 @dataclass
@@ -166,11 +170,22 @@ def _move(
         while not handle.done and time.monotonic() < deadline:
             run.sleep(POLL_S)
             moved.append((time.time(), handle.progress().get("bytes", 0)))
-        outcome = handle.wait(0)
+        outcome = handle.wait(0) if handle.done else _cut_off(handle)
+        if outcome["status"] != "done":
+            subject.handle.migrate(sterna.rescale(workers)).wait(LONGEST_MOVE_S)
         watcher.moving = None
         moves.append(Move(name, strategy, outcome, moved))
 
     return action
+
+
+def _cut_off(handle: MigrationHandle) -> dict[str, Any]:
+    """Cancels a migration that takes too long; what became of it until then."""
+    with contextlib.suppress(UpdateRefused):  # it ended just now
+        handle.cancel()
+    with contextlib.suppress(SternaError):
+        handle.wait(LONGEST_MOVE_S)
+    return handle.progress()
 
 
 def _measure(setup: Setup, moves: list[Move], subject: SternaSubject, schedule: Schedule) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, cast
 
 from sterna.bench.report_data import Latencies, Report, Run
-from sterna.demo.moves import Move, Moves
+from sterna.demo.moves import LONGEST_MOVE_S, Move, Moves
 from sterna.demo.restart import Restart
 from sterna.demo.setup import Setup
 from sterna.readable import milliseconds
@@ -13,6 +13,7 @@ from sterna.strategies import describe
 
 BEFORE_S = 3.0
 """How much of the quiet time before a move is shown."""
+CUT_OFF = f"It was cut off after {LONGEST_MOVE_S:.0f} s, and what was left of it went at once."
 LATENCIES = ("p50_ms", "p99_ms", "max_ms")
 
 
@@ -47,6 +48,7 @@ def _plain(move: Move) -> dict[str, Any]:
         "bins": outcome["bins"],
         "bytes": outcome["bytes"],
         "steps": outcome["steps"],
+        "ended": outcome["status"] == "done",
         "epochs": outcome["ended_epoch"] - outcome["started_epoch"] + 1,
         "duration_s": round(end - start, 3),
     }
@@ -95,6 +97,7 @@ def _moved(setup: Setup, move: Move, result: dict[str, Any]) -> Run:
         # Its name says it all, unless there is something to set.
         "strategy": describe(move.outcome["strategy"]) if move.strategy == "paced" else move.strategy,
         **{name: move.figures[name] for name in LATENCIES},
+        "note": None if move.outcome["status"] == "done" else CUT_OFF,
         "migration": {"start": BEFORE_S, "end": end - zero},
         "moved": [(at - zero, amount) for at, amount in move.moved],
         **_window(result, zero, end + setup.settle),
