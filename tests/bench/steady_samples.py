@@ -114,7 +114,6 @@ def peers():
         f"peers-{part}": {
             part: whole[part],
             "goals": {name: value for name, value in whole["goals"].items() if name.startswith(starts)},
-            "peer_better": whole["peer_better"] if part == "rescale" else [],
             "configuration": whole["configuration"],
             "failures": [],
         }
@@ -207,7 +206,6 @@ def all_peers():
             "longest_wait_to_flink": 0.3,
             "longest_wait_to_flink_at_most_0.2": False,
         },
-        "peer_better": ["1,024 MB: the median latency before: flink 200, Sterna 300"],
         "configuration": {"sterna": {"bins": 4096, "for a rescale": {"bins": 256}}},
         "failures": [],
     }

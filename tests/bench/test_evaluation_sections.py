@@ -6,36 +6,12 @@ from hypothesis import strategies as st
 
 from bench import evaluation_samples as samples
 from bench import steady_samples as steady
-from sterna.bench.evaluation import (
-    headline,
-    judged,
-    lasting,
-    load,
-    memory,
-    overhead,
-    peers,
-    queries,
-    sweeps,
-    trends,
-)
-from sterna.bench.evaluation.alike import equal_ratio
-from sterna.bench.evaluation.entries import Entry, Figures
+from sterna.bench.evaluation import headline, judged, lasting, load, memory, overhead, sweeps, trends
+from sterna.bench.evaluation.entries import Entry
 from sterna.bench.evaluation.moves import moves
-from sterna.bench.evaluation.words import ALIKE, VISIBLE, changed
-from sterna.bench.peers import flink_count
-from sterna.bench.peers import queries as compared
-from sterna.errors import InvalidInput
+from sterna.bench.evaluation.words import VISIBLE, changed
 
 BINS, KEYS, PROPORTIONAL = sweeps.SWEEPS
-
-
-@pytest.fixture
-def section(tmp_path):
-    def make(of, **files):
-        named = {name.replace("_", "-"): value for name, value in files.items()}
-        return of(Figures(samples.written(tmp_path / "figures", named)))
-
-    return make
 
 
 def test_the_headline_compares_strategies_and_spark(section):
@@ -81,114 +57,6 @@ def test_the_headline_never_contradicts_its_figures(spike, gentle):
     assert ("not orders of magnitude" in said) == (1 < spike / gentle < 10)
 
 
-@given(ratios, ratios, st.sampled_from([0, 50_000_000]))
-def test_a_query_never_contradicts_its_figures(spike, fine, moved):
-    entry = Entry("x.json", samples.nexmark("q4", moved=moved, spike=1000 * spike, fine=1000 * fine))
-    answer = queries.Answer("q4", entry, tuple(entry.each("migrations")))
-    said = queries.verdict(answer)
-    whole, steps = (answer.ratios(answer.worst(name)) for name in ("all_at_once", "matched"))
-    pairs = list(zip(whole, steps, strict=True))
-    seen = max(*whole, *steps) > VISIBLE
-    worse = all(one * ALIKE < other for one, other in pairs)
-    assert ("No state moves" in said) == (not moved)
-    assert ("Neither can be told" in said) == (bool(moved) and not seen)
-    assert ("is worse here" in said) == (bool(moved) and seen and worse)
-    assert ("As in the paper for queries with much state" in said) == (
-        bool(moved) and seen and not worse and all(other * ALIKE < one for one, other in pairs)
-    )
-    assert ("can't be told from the quiet time" in said) <= (max(steps) <= VISIBLE)
-
-
-def test_a_query_with_one_strategy_has_its_table(section):
-    file = samples.nexmark("q3")
-    file["migrations"] = file["migrations"][:2]
-    found = section(queries.section, **{"nexmark-q3": file})
-    assert "Q3: one strategy only; 7 not measured yet" in found.here
-    assert "all\\_at\\_once and back" in found.text
-
-
-def test_a_query_says_how_its_rate_was_found_and_whether_it_was_kept(section):
-    file = samples.nexmark("q4")
-    text = section(queries.section, **{"nexmark-q4": file}).text
-    assert "60,000 events a second (found by search, which converged, lowered once)" in text
-    assert "longest 1.00 s, within the 2.00 s that the search was for" in text
-    file["steady"]["max_ms"], file["search"]["converged"], file["search"]["reductions"] = 2600.0, False, 3
-    text = section(queries.section, **{"nexmark-q4": file}).text
-    assert "found by search, which did not converge, lowered 3 times" in text
-    assert "longest 2.60 s, **not within** the 2.00 s" in text
-
-
-def test_a_rate_that_was_given_promises_nothing(section):
-    file = {**samples.nexmark("q4"), "searched": False, "search": None}
-    text = section(queries.section, **{"nexmark-q4": file}).text
-    assert "60,000 events a second (given)" in text
-    assert "the search was for" not in text
-
-
-def test_a_query_says_what_moved_and_with_how_many_bins(section):
-    text = section(queries.section, **{"nexmark-q4": samples.nexmark("q4")}).text
-    assert (
-        "256 bins (the paper: 4,096, with which `matched` would take 16.0× as many epochs) "
-        "of `binary` and `aggregate`" in text
-    )
-    # 3,600 begin a second, and are open for up to 1,111 s: so many do not expire within 180 s.
-    assert "595,512 auctions open when state first moves" in text
-    assert "| all\\_at\\_once there | 1 | 200 MB | 50.0 MB |" in text
-
-
-@given(ratios)
-def test_the_goal_of_matched_is_kept_or_missed_as_the_stricter_ratio_says(fine):
-    entry = Entry("x.json", samples.nexmark("q3", fine=1000 * fine))
-    answer = queries.Answer("q3", entry, tuple(entry.each("migrations")))
-    said = queries.goal({"q3": answer})
-    most = max(answer.ratios(answer.worst("matched")))
-    assert most >= fine * (1 - 1e-9)
-    assert ("**missed**" in said) == (most > queries.MOST_RATIO)
-    assert ("kept" in said) == (most <= queries.MOST_RATIO)
-
-
-def test_a_short_migration_is_compared_with_short_quiet_times():
-    """A spike of two seconds is the longest of the quiet minute, and not of most seconds of it."""
-    timeline = [{"second": at / 4, "max_ms": 4000.0 if 100 <= at < 108 else 1000.0} for at in range(4 * 70)]
-    slots = Entry("x.json", {"timeline": timeline}).each("timeline")
-
-    def ratio(seconds):
-        one = {"second": 62.0, "seconds": seconds, "during": {"max_ms": 4000.0}}
-        return equal_ratio(Entry("x.json", one), slots, 60.0)
-
-    assert ratio(1.0) == pytest.approx(4.0)
-    assert ratio(58.0) == ratio(600.0) == pytest.approx(1.0)
-    assert equal_ratio(Entry("x.json", {"second": 1.0}), slots, 60.0) is None
-
-
-def test_a_goal_that_only_the_quiet_minute_keeps_is_missed(section):
-    """The quiet time before has a spike, and most times as long as the migration have none."""
-    file = samples.nexmark("q3", fine=2000.0)
-    for one in file["migrations"]:
-        if one["strategy"] == "matched":
-            one["max_ratio"], one["seconds"] = 1.04, 2.0
-    text = section(queries.section, **{"nexmark-q3": file}).text
-    assert "Q3 1.04× and 2." in text
-    assert "×, **missed**" in text
-    assert "is visible too, and shorter (1.04× and 2." in text
-
-
-def test_the_goal_of_matched_is_told_of_every_query(section):
-    names = [f"q{number}" for number in range(1, 9)]
-    files = {f"nexmark-{name}": samples.nexmark(name, moved=0 if name == "q1" else 9) for name in names}
-    text = section(queries.section, **files).text
-    sentence = next(line for line in text.splitlines() if line.startswith("The goal"))
-    assert all(f"{name.upper()} 1.05× and " in sentence for name in names)
-    assert sentence.count("(nothing moves)") == 1
-
-
-def test_each_strategy_is_shown_on_the_timeline_of_its_own_run(section):
-    file = samples.nexmark("q4", spike=9000.0, fine=1000.0)
-    del file["runs"]["matched"]
-    with pytest.raises(InvalidInput, match='strategy is "matched"; it should be one of the runs'):
-        section(queries.section, **{"nexmark-q4": file})
-
-
 def test_more_bins_are_judged_by_latency_and_duration(section):
     found = section(lambda f: sweeps.section(BINS, f), migrate_bins=samples.every()["migrate-bins"])
     assert (
@@ -209,9 +77,9 @@ def test_a_sweep_says_what_its_latencies_do(section, sweep, grows):
     assert f"the longest latency {changed(grows)}" in found.text
     assert f"`matched`: latency {changed(grows)}" in found.here
     like, unlike = {
-        ("bins", 0.5): ("more bins lower", "do not lower"),
-        ("bins", 1.0): ("all at once stays", "do not lower"),
-        ("bins", 3.0): ("", "do not lower"),
+        ("bins", 0.5): ("more bins lower", "is not lower than with fewest"),
+        ("bins", 1.0): ("all at once stays", "is not lower than with fewest"),
+        ("bins", 3.0): ("", "is not lower than with fewest"),
         ("keys", 0.5): ("", "it does not for"),
         ("keys", 1.0): ("", "it does not for"),
         ("keys", 3.0): ("grows with the keys for `all_at_once`, `fluid`, `matched` and `paced`", ""),
@@ -232,19 +100,26 @@ def test_a_sweep_says_what_its_latencies_do(section, sweep, grows):
     [
         (0.86, 0.75, "of `fluid` falls (0.86×), and no more than that of the quiet time (0.75×)"),
         (0.80, 1.0, "As in the paper, more bins lower the longest latency of `fluid`"),
-        (0.95, 1.0, "more bins do not lower that of `fluid`"),
+        (0.95, 1.0, "with most bins that of `fluid` is not lower than with fewest"),
     ],
 )
 def test_more_bins_are_judged_beside_the_quiet_time(latency, quiet, said):
-    trend = trends.Trend("fluid", "from a to b", latency, quiet, 1.0, 1.0, 1.0, 4.0, 1.0)
+    trend = trends.Trend("fluid", "from a to b", latency, quiet, 1.0, 1.0, 1.0, 4.0, 1.0, latency, "b")
     meaning = trends.meaning("bins", [trend])
     assert said in meaning
     assert ("As in the paper" in meaning) == (quiet == 1.0 and latency == 0.80)
 
 
+def test_a_latency_that_falls_and_grows_again_is_said_to():
+    trend = trends.Trend("matched", "from a to c", 1.3, 0.9, 1.0, 1.0, 9.0, 9.0, 1.0, 0.75, "b")
+    meaning = trends.meaning("bins", [trend])
+    assert "More bins lower the longest latency of `matched` up to b (0.75×), and no further." in meaning
+    assert "with most bins that of `matched` is not lower than with fewest" in meaning
+
+
 def test_growth_that_is_less_than_that_of_the_keys_is_not_the_papers():
     def trend(strategy, latency, quiet):
-        return trends.Trend(strategy, "from a to b", latency, quiet, 1.0, 1.0, 2.0, 1.0, 16.0)
+        return trends.Trend(strategy, "from a to b", latency, quiet, 1.0, 1.0, 2.0, 1.0, 16.0, 1.0, "a")
 
     said = trends.meaning("keys", [trend("all_at_once", 15.0, 1.0), trend("fluid", 1.8, 1.6)])
     assert "grows with the keys for `all_at_once`, at least in proportion" in said
@@ -358,73 +233,3 @@ def test_more_keys_are_compared_with_the_paper(section):
     text = section(overhead.section, state=steady.state()).text
     assert "With 64 times as many keys an epoch grows (1.20×)" in text
     assert "1.27 times as long over 32 times as many keys" in text
-
-
-def test_peers_that_are_better_are_named(section):
-    found = section(peers.section, **steady.peers())
-    assert "- 1,024 MB: the median latency before: flink 200, Sterna 300" in found.text
-    assert "| Q3 | 500,000 | 2,200,000 | 2,200,000 | 900,000 | 100,000 | 9.00× |\n| Q3 | 123" in found.text
-    assert "| Q5 | 200,000 | 30,000 | – | 500,000 | 250,000 | 2.00× |" in found.text
-    assert "1,500,000 a second and core packed" in found.text
-    assert found.here.startswith("a peer is better in 1 figure")
-
-
-def test_the_queries_are_judged_by_the_goals_of_the_file(section):
-    whole = steady.peers()
-    found = section(peers.section, **whole)
-    assert "Q3 9.00×, kept and Q8 4.00×, **missed**." in found.text
-    assert found.here.endswith(
-        "1 of 2 queries with many keys at least 5 times as fast as Spark's own version"
-    )
-    assert "records a second over many keys: 4.00×, kept." in found.text
-    assert "longest wait with the largest state: 0.30×, **missed**." in found.text
-    assert "| count over 65,536 keys | records/s | Sterna's ratio to it |" in found.text
-    assert (
-        "Flink's source alone, with what makes records of its lines, gives 3,000,000 a second." in found.text
-    )
-    assert "Sterna has 256 bins for this, and not the usual 4,096" in found.text
-    unjudged = section(peers.section, **{name: {**one, "goals": {}} for name, one in whole.items()})
-    assert "The goal" not in unjudged.text
-    assert unjudged.here == "a peer is better in 1 figure"
-
-
-def test_the_page_and_the_benchmark_have_the_same_goal():
-    assert (peers.MANY_KEYS, peers.LEAST_RATIO) == (compared.MANY_KEYS, compared.LEAST_RATIO)
-    assert (peers.SAMPLE, peers.PROBE) == (flink_count.SAMPLE, flink_count.PROBE)
-
-
-def test_how_much_of_few_keys_is_the_source_is_told():
-    few = {"keys": 65_536, "flink_records_per_second": 6, "spark_records_per_second": 50}
-    few |= {"sterna_records_per_second": 10, "ratio_to_flink": 1.67}
-    told = {"flink_source_records_per_second": 8, "few_keys": few}
-    said = peers.sources(Entry("x.json", told))
-    assert "75 % of the time that Flink takes for a record" in said
-    assert "takes at most 20 % of Sterna's" in said
-    assert "Sterna's ratio to Flink (1.67×) compares sources more than counting" in said
-    few["flink_records_per_second"] = 2
-    assert "compares sources" not in peers.sources(Entry("x.json", told))
-    assert peers.sources(Entry("x.json", {"few_keys": few})) == ""
-
-
-def test_what_part_of_flinks_keys_is_looked_at_is_told(section):
-    whole = steady.peers()
-    text = section(peers.section, **whole).text
-    assert "(one key in 256 seen) |" in text
-    assert "one key in 256; and one in 8 of these gets another record" in text
-
-
-def test_peers_may_all_be_worse_and_some_parts_missing(section):
-    found = section(
-        peers.section, **{"peers-rescale": {"peer_better": [], "failures": ["flink: no"], "goals": {}}}
-    )
-    assert "No peer is better" in found.text
-    assert "- flink: no" in found.text
-    assert "| NEXMark |" not in found.text
-    assert "Not measured yet: `sterna bench peers --part queries --json" in found.text
-
-
-def test_queries_of_another_run_are_told_apart(section):
-    whole = steady.peers()
-    whole["peers-queries"]["queries"][1]["machine"] = {"day": "2026-11-18", "commit": "abc"}
-    found = section(peers.section, **whole)
-    assert "Q5: measured in a run apart from the others (2026-11-18, abc)." in found.text

@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 from sterna.bench import ceiling
 from sterna.bench.feeder import Schedule
 from sterna.bench.openloop import Records
-from sterna.bench.peers import telling
+from sterna.bench.peers import better, telling
 from sterna.bench.peers.flink import MANAGED, Cluster, FlinkError, settings
 from sterna.bench.peers.flink_count import (
     CHUNK,
@@ -294,7 +294,7 @@ def test_where_a_peer_is_better_it_is_said():
         },
         "rescale": {"results": [line("sterna"), line("flink", before_p50_ms=1.0, during_max_ms=100.0)]},
     }
-    assert telling.peer_better(found) == [
+    assert better.peer_better(found) == [
         "q5, 4 rows an epoch: Spark's own version takes 10 rows a second, Sterna 8",
         "count by key, 8,192 keys: flink takes 10 records a second, Sterna 9",
         "count by key, 64 keys: spark takes 40 records a second, Sterna 20",

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 import sterna
 from sterna.bench.acknowledge import Missing
-from sterna.bench.peers import queries, telling
+from sterna.bench.peers import better, queries, telling
 from sterna.bench.peers.again import earlier, joined
 from sterna.bench.peers.loads import CLOSING, FULL, LOADS, QUICK, WHOLE, Load, Size
 from sterna.bench.peers.pace import Run, paced, spark_state, with_events
@@ -322,7 +322,7 @@ def test_a_query_is_measured_with_other_sizes_of_its_epochs_too(monkeypatch, tmp
     ]
     assert failures[0] == "queries, q3: 200 rows an epoch, round 1, sterna: it broke"
     assert telling.goals({"queries": [line]}) == {"q3_ratio": 6.67, "q3_at_least_5": True}
-    assert telling.peer_better({"queries": [line]}) == [
+    assert better.peer_better({"queries": [line]}) == [
         "q3, 100 rows an epoch: Spark's own version takes 150 rows a second, Sterna 100"
     ]
 

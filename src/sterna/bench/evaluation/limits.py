@@ -12,6 +12,8 @@ from sterna.readable import count, milliseconds, size
 
 TITLE = "What a micro-batch engine cannot do"
 REFERENCE = 12
+FIGURES = {"headline": 1, "bins": 16, "keys": 17, "proportional": 18, "load": 19, "memory": 20}
+"""The experiments whose bins are looked at, and in which figure each of them is."""
 BEGIN = (
     "Sterna's logical time is Spark's micro-batch, the epoch. Everything happens at one: records are taken, "
     "state moves, answers are acknowledged ([design.md](design.md)). Timely dataflow has logical times too, "
@@ -107,11 +109,13 @@ def _granularity(figures: Figures) -> str:
         "the largest bin is a floor for the longest epoch of every strategy. More bins are the remedy; a "
         "running query of Sterna's can be given more of them, one of Megaphone's can't."
     )
-    found = figures.experiment("memory")
-    every = moves(found) if found is not None else []
+    every = [
+        (move.entry.number("bin_bytes"), number)
+        for experiment, number in FIGURES.items()
+        if (found := figures.experiment(experiment)) is not None
+        for move in moves(found)
+    ]
     if every:
-        said += (
-            " The largest bins in the figures above have "
-            f"{size(max(move.entry.number('bin_bytes') for move in every))} (Figure 20)."
-        )
+        largest, number = max(every)
+        said += f" The largest bins in the figures above have {size(largest)} (Figure {number})."
     return said

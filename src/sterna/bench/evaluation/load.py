@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import statistics
+
 from sterna.bench.evaluation import files
 from sterna.bench.evaluation.entries import Entry, Figures
 from sterna.bench.evaluation.markdown import Section, figures_link, missing, shown, table
@@ -64,9 +66,8 @@ def _rates(lines: list[Move]) -> list[float]:
 
 
 def _quiet(lines: list[Move], rate: float) -> float:
-    """The longest latency of the quiet time at a load: the middle one of all strategies, the upper of two."""
-    values = sorted(move.before_ms for move in lines if move.rate == rate)
-    return values[len(values) // 2]
+    """The longest latency of the quiet time at a load: the median of all strategies."""
+    return statistics.median(move.before_ms for move in lines if move.rate == rate)
 
 
 def _during(lines: list[Move], name: str, rate: float) -> Move | None:

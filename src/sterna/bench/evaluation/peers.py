@@ -9,6 +9,7 @@ from sterna.bench.evaluation import files
 from sterna.bench.evaluation.entries import Entry, Figures
 from sterna.bench.evaluation.markdown import Section, bullets, figures_link, not_yet, table
 from sterna.bench.evaluation.words import factor, listed
+from sterna.bench.peers.better import peer_better
 from sterna.readable import DASH, count, duration, milliseconds
 
 TITLE = "Beside other systems"
@@ -27,7 +28,7 @@ def section(given: Figures) -> Section:
     if not known:
         commands = [not_yet(files.command(f"peers-{name}")) for name in PARTS]
         return Section(TITLE, PAPER, "not measured yet", [f"The paper: {PAPER}.", *commands])
-    better = [line.text() for entry in known.values() for line in entry.each("peer_better")]
+    better = [line for entry in known.values() for line in peer_better(entry.value)]
     judged = (
         f"**Where a peer is better than Sterna:**\n\n{bullets(better)}"
         if better

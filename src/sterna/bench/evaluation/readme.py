@@ -53,8 +53,8 @@ def _entry(figures: Figures, file: str) -> Entry:
 def _throughput(figures: Figures) -> str:
     told = _entry(figures, "peers-throughput").at("throughput")
     rows = []
-    for rates in (told, told.at("few_keys")):
-        mine = rates.number("sterna_records_per_second")
+    for rates in (told, *([told.at("few_keys")] if told.has("few_keys") else [])):
+        mine = rates.maybe("sterna_records_per_second") or 0.0
         cells = [f"{rates.number('keys'):,.0f}"]
         for name in SYSTEMS:
             most = rates.maybe(f"{name}_records_per_second")
@@ -98,14 +98,15 @@ def _rescale(figures: Figures) -> str:
         shown = []
         for figure in ("before_max_ms", "during_max_ms"):
             value = known[name].number(figure)
-            shown.append(_bold(f"{value / 1e3:.1f}", value < known["sterna"].number(figure)))
+            ours = known["sterna"].number(figure) if "sterna" in known else 0.0
+            shown.append(_bold(f"{value / 1e3:.1f}", value < ours))
         return f"{' → '.join(shown)} s"
 
     rows = [[_megabytes(most), *(cell(known, name) for name in SYSTEMS)] for most, known in by_state.items()]
     most = max(by_state)
     took = {name: line.number("completed_seconds") for name, line in by_state[most].items()}
     last = [
-        _bold(f"{took[name]:.0f} s", took[name] < took["sterna"]) if name in took else DASH
+        _bold(f"{took[name]:.0f} s", took[name] < took.get("sterna", 0.0)) if name in took else DASH
         for name in SYSTEMS
     ]
     rows.append([f"{_megabytes(most)}, complete after", *last])

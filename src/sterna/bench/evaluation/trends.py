@@ -14,7 +14,8 @@ class Trend:
     """What becomes of a strategy from the smallest size to the greatest, as ratios.
 
     There is one of its longest latency and of that of the quiet time, of the 99th percentiles of the two, of
-    its duration and of its steps; and of the keys that there are.
+    its duration and of its steps; and of the keys that there are. ``least`` is that of the longest latency at
+    the size at which it is shortest.
     """
 
     strategy: str
@@ -26,6 +27,8 @@ class Trend:
     seconds: float
     steps: float
     keys: float
+    least: float
+    least_at: str
 
     @classmethod
     def of(cls, ordered: Sequence[Move], label: Callable[[Move], str]) -> Trend | None:
@@ -33,6 +36,7 @@ class Trend:
         if len(ordered) < 2:
             return None
         first, last = ordered[0], ordered[-1]
+        least = min(ordered, key=lambda move: move.during_ms)
         return cls(
             first.strategy,
             f"from {label(first)} to {label(last)}",
@@ -43,6 +47,8 @@ class Trend:
             last.seconds / first.seconds,
             last.steps / max(1.0, first.steps),
             last.keys / first.keys,
+            least.during_ms / first.during_ms,
+            label(least),
         )
 
     @property
@@ -82,12 +88,19 @@ def _more_bins(whole: list[Trend], fine: list[Trend]) -> list[str]:
             f"({listed(factor(trend.latency) for trend in alike)}), and no more than that of the quiet time "
             f"({listed(factor(trend.quiet) for trend in alike)}): more bins are not seen to lower it."
         )
-    higher = [code(trend.strategy) for trend in fine if trend.latency >= 1 / ALIKE]
+    higher = [trend for trend in fine if trend.latency >= 1 / ALIKE]
+    first = [trend for trend in higher if trend.least < 1 / ALIKE]
+    if first:
+        said = listed(
+            f"of {code(trend.strategy)} up to {trend.least_at} ({factor(trend.least)})" for trend in first
+        )
+        parts.append(f"More bins lower the longest latency {said}, and no further.")
     if higher:
+        names = listed(code(trend.strategy) for trend in higher)
         parts.append(
-            f"Unlike in the paper, more bins do not lower that of {listed(higher)}: a step that moves "
-            "little is lost among epochs that are slow for other reasons, and a longer migration meets more "
-            "of these."
+            f"Unlike in the paper, with most bins that of {names} is not lower than with fewest: a step that "
+            "moves little is lost among epochs that are slow for other reasons, and a longer migration meets "
+            "more of these."
         )
     for trend in whole:
         kept = 1 / ALIKE <= trend.latency <= ALIKE

@@ -12,7 +12,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from sterna.bench.peers.telling import goals, peer_better
+from sterna.bench.peers.better import peer_better
+from sterna.bench.peers.telling import goals
 from sterna.errors import InvalidInput
 from sterna.nexmark.queries import QUERIES
 

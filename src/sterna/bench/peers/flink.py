@@ -149,14 +149,16 @@ def settings(
 
 
 def _shared(memory: str) -> dict[str, Any]:
-    """RocksDB has as much of a TaskManager of some gigabytes as it would have of managed memory.
+    """RocksDB has as much of a TaskManager's memory as it would have of managed memory, in one piece.
 
-    It has it in one piece. Flink takes a tenth of the process for its overhead, and 256 MB for classes.
+    Flink takes a tenth of the process for its overhead, and 256 MB for classes.
 
     >>> _shared("4g")["state.backend.rocksdb.memory.fixed-per-tm"]
     '2058m'
+    >>> _shared("4096m") == _shared("4g")
+    True
     """
-    whole = 1024 * int(memory.removesuffix("g"))
+    whole = int(memory[:-1]) * {"m": 1, "g": 1024}[memory[-1]]
     size = f"{int(ROCKSDB_SHARE * (whole - whole // 10 - 256))}m"
     return {
         "state.backend.rocksdb.memory.managed": False,  # what is fixed is not looked at otherwise

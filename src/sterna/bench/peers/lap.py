@@ -10,7 +10,7 @@ that were due up to ``LEAD_SECONDS`` before the change count to it: they may wai
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from sterna.bench.latency import SLOT_SECONDS, Histogram
@@ -83,6 +83,8 @@ class Lap:
         completed: seconds from then until the new workers had everything.
         wrong: keys whose count is wrong in the end.
         timeline: see ``latency.Timeline``.
+        steps: what ``completed`` is made of, where it is known; of Spark's, ``refused`` and ``finish`` are
+            there because the stop came in mid-epoch.
     """
 
     system: str
@@ -93,6 +95,7 @@ class Lap:
     completed: float
     wrong: int
     timeline: list[dict[str, float]]
+    steps: dict[str, float] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         """The figures, ready for JSON."""
@@ -106,6 +109,7 @@ class Lap:
             "increase_ms": round(during["max_ms"] - before["max_ms"], 1),
             "wrong_keys": self.wrong,
             "asked": round(self.asked, 2),
+            **({"steps": self.steps} if self.steps else {}),
             "timeline": [
                 [slot["second"], slot["p50_ms"], slot["max_ms"]]
                 for slot in self.timeline

@@ -77,6 +77,7 @@ class OnSpark:
         steps = result["notes"].get(f"rescale to {AFTER}")
         if steps is None:
             raise TimeoutError(f"{self.name} did not rescale in {course.limit:.0f} s")
+        parts = {name: seconds for name, seconds in steps.items() if name != "whole"}
         during = Histogram()
         for name in ("lead", "rescale"):
             during.merge(Histogram.from_json(phases[name]["histogram"]))
@@ -87,9 +88,10 @@ class OnSpark:
             during,
             (quiet["second"], quiet["second"] + quiet["seconds"]),
             asked,
-            sum(seconds for name, seconds in steps.items() if name != "whole"),
+            sum(parts.values()),
             wrong(counts(self._spark, subject, _checkpoint(folder)), case.turns, result["next_record"]),
             result["timeline"],
+            parts,
         )
 
     def _filled(self, folder: str, case: Case) -> tuple[Subject, int]:

@@ -22,11 +22,12 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from sterna.bench import harness, machine, offline
 from sterna.bench.peers import flink, medians, packed, queries
+from sterna.bench.peers.better import SYSTEMS, peer_better
 from sterna.bench.peers.flink_count import LAP, Tuning
 from sterna.bench.peers.lap import AFTER, BEFORE, Case, Course, Lap
 from sterna.bench.peers.on_flink import OnFlink
 from sterna.bench.peers.on_spark import OnSpark
-from sterna.bench.peers.telling import SYSTEMS, configuration, goals, peer_better, show
+from sterna.bench.peers.telling import configuration, goals, show
 from sterna.errors import InvalidInput
 from sterna.nexmark.queries import QUERIES
 from sterna.session import interruptible, workplace
@@ -151,6 +152,7 @@ def run(
     for name in names:
         if name not in QUERIES:
             raise InvalidInput(f"{name!r} is none of the queries {', '.join(QUERIES)}")
+    described = configuration(sizes.flink_memory, sizes.bins, DEFAULT_BINS)
     with workplace(master, sizes.memory, folder, harness.settings) as (spark, root):
         about = machine.facts(spark)  # how busy the machine is before this
         home = flink_home or root / "flink-home"
@@ -163,7 +165,7 @@ def run(
             "failures": bench.failures,
             "goals": goals(found) if sizes.claims else {},
             "peer_better": peer_better(found),
-            "configuration": configuration(sizes.flink_memory, sizes.bins, DEFAULT_BINS),
+            "configuration": described,
             "machine": about,
         }
 

@@ -9,13 +9,13 @@ from rich.console import Console
 from rich.table import Table
 
 from sterna.bench.peers import flink, queries, sides
+from sterna.bench.peers.better import SYSTEMS, counts, sizes
 from sterna.bench.peers.flink_count import COMBINING, LAP, RACE
 from sterna.bench.peers.lap import BEFORE
 from sterna.bench.systems import SPARK_STATE
 from sterna.readable import count
 from sterna.session import FILE_MANAGER, LOCAL_FILE_MANAGER
 
-SYSTEMS = ("sterna", "spark", "flink")
 TO_FLINK_LATENCY, TO_FLINK_RATE = 0.2, 1.5
 
 
@@ -43,62 +43,6 @@ def goals(found: dict[str, Any]) -> dict[str, Any]:
     if lines:
         out["nothing_lost_or_doubled"] = all(not line["wrong_keys"] for line in lines)
     return out
-
-
-def peer_better(found: dict[str, Any]) -> list[str]:
-    """In words, wherever a peer has the better figure."""
-    out = [
-        (
-            f"{line['query']}, {line['rows_per_epoch']:,} rows an epoch: Spark's own version takes "
-            f"{line['spark_rows_per_second']:,} rows a second, Sterna {line['sterna_rows_per_second']:,}"
-        )
-        for line in sizes(found.get("queries", []))
-        if line["ratio"] < 1
-    ]
-    out += [
-        (
-            f"count by key, {rates['keys']:,} keys: {name} takes {rates[f'{name}_records_per_second']:,} "
-            f"records a second, Sterna {rates['sterna_records_per_second']:,}"
-        )
-        for rates in _counts(found.get("throughput", {}))
-        for name in SYSTEMS[1:]
-        if rates.get(f"ratio_to_{name}", 1.0) < 1
-    ]
-    lines = found.get("rescale", {}).get("results", [])
-    mine = {line["keys"]: line for line in lines if line["system"] == "sterna"}
-    words = {
-        "before_p50_ms": "the median latency before",
-        "before_p99_ms": "the 99th percentile before",
-        "before_max_ms": "the longest wait before",
-        "during_max_ms": "the longest wait while it rescales",
-        "completed_seconds": "the seconds until it is complete",
-        "back_seconds": "the seconds until latency is what it was",
-    }
-    for line in lines:
-        ours = mine.get(line["keys"])
-        if line["system"] == "sterna" or ours is None:
-            continue
-        for name, what in words.items():
-            if line[name] is not None and (ours[name] is None or line[name] < ours[name]):
-                out.append(
-                    f"{line['state_mb']:,} MB: {what}: {line['system']} {line[name]:,g}, Sterna "
-                    f"{_number(ours[name])}"
-                )
-    return out
-
-
-def sizes(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The lines of the queries, each followed by those of other sizes of its epochs."""
-    return [one for line in lines for one in (line, *line.get("other_sizes", []))]
-
-
-def _counts(told: dict[str, Any]) -> list[dict[str, Any]]:
-    """The counts over many keys and over few, as far as they were measured."""
-    return [one for one in (told, told.get("few_keys", {})) if "keys" in one]
-
-
-def _number(value: float | None) -> str:
-    return "not seen" if value is None else f"{value:,g}"
 
 
 def configuration(memory: str, bins: int, throughput_bins: int) -> dict[str, Any]:
@@ -159,7 +103,7 @@ def show(result: dict[str, Any], console: Console) -> None:
     if "queries" in result:
         console.print(_queries(result["queries"]))
     if "throughput" in result:
-        for told in _counts(result["throughput"]):
+        for told in counts(result["throughput"]):
             console.print(_throughput(told))
     if "rescale" in result:
         console.print(_rescale(result["rescale"]))
