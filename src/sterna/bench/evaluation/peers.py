@@ -10,6 +10,7 @@ from sterna.bench.evaluation.entries import Entry, Figures
 from sterna.bench.evaluation.markdown import Section, bullets, figures_link, not_yet, table
 from sterna.bench.evaluation.words import factor, listed
 from sterna.bench.peers.better import peer_better
+from sterna.errors import InvalidInput
 from sterna.readable import DASH, count, duration, milliseconds
 
 TITLE = "Beside other systems"
@@ -28,7 +29,7 @@ def section(given: Figures) -> Section:
     if not known:
         commands = [not_yet(files.command(f"peers-{name}")) for name in PARTS]
         return Section(TITLE, PAPER, "not measured yet", [f"The paper: {PAPER}.", *commands])
-    better = [line for entry in known.values() for line in peer_better(entry.value)]
+    better = [line for name, entry in known.items() for line in _better(name, entry)]
     judged = (
         f"**Where a peer is better than Sterna:**\n\n{bullets(better)}"
         if better
@@ -51,6 +52,16 @@ def section(given: Figures) -> Section:
     )
     parts = [_part(name, known.get(name)) for name in PARTS]
     return Section(TITLE, PAPER, here, [said, *parts, judged])
+
+
+def _better(name: str, entry: Entry) -> list[str]:
+    """The figures of a part in which a peer is better."""
+    try:
+        return peer_better(entry.value)
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise InvalidInput(
+            f"{entry.file} is not laid out as `{files.COMMANDS[f'peers-{name}']}` writes it: {error!r}"
+        ) from error
 
 
 def _part(name: str, entry: Entry | None) -> str:

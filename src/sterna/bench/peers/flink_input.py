@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 FILE_RECORDS = 2048 * CHUNK
 """Few and large files: the source lists all of them whenever it looks."""
-MOST_RATE = 12_000_000
+MOST_RATE = 60_000_000
 """A backlog holds as much as nobody should be through with in the time; ``check_left`` looks."""
 LOOK_SECONDS, MARGIN_SECONDS = 2.0, 2.0
 """How often to look for files to remove, and how long after its last record a checkpoint has to begin."""
