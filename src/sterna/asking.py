@@ -15,7 +15,7 @@ from typing import Any
 from sterna.configuration import Configuration
 from sterna.control import ControlStream, Entry, checked_cause
 from sterna.errors import InvalidInput, UpdateRefused
-from sterna.freezing import not_begun
+from sterna.freezing import NO_EVENT_TIME, not_begun
 from sterna.migration import SETTLING, check_rollback, conflicting, under_way
 from sterna.rehearsal import REHEARSAL_SECONDS, rehearse
 from sterna.state.manifest import Manifest
@@ -88,6 +88,8 @@ def check_migration(
     names = operators(entry.operator, last)
     checked_cause(entry.cause)
     check_epoch(entry, frozen)
+    if "event" in entry.when and last.facts.get("timed") is False:
+        raise UpdateRefused(NO_EVENT_TIME)
     entry = replace(entry, target=entry.target.numbered(last.configurations[names[0]].bits))
     for name in names:
         known = statistics(name)

@@ -16,7 +16,6 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
@@ -24,9 +23,10 @@ from sterna import control as controls
 from sterna import strategies
 from sterna.control import Entry, new_name
 from sterna.errors import SternaError
+from sterna.migration import PAUSED, RUNNING
 from sterna.remote import Remote
 from sterna.spelt import strategy_of, target_of, when_of
-from sterna.terminal import Format, Output
+from sterna.terminal import Format, Output, plain
 
 
 class IfBusy(str, Enum):
@@ -246,17 +246,17 @@ def status(checkpoint: Checkpoint, *, output: Output = Format.table) -> None:
         console.print(table)
     for one in found["migrations"]:
         console.print(
-            escape(
-                f"migration {one['name']}: {one['status']}, {strategies.describe(one['strategy'])}, "
+            plain(
+                f"migration {one['name']}: {_state(one)}, {strategies.describe(one['strategy'])}, "
                 f"{one['bins']:,} bins moved, {one['bins_left']:,} left"
                 f"{'; ' + one['reason'] if one['reason'] else ''}"
             )
         )
     for one in found["pending"]:
         when = f"queued behind {', '.join(one['behind'])}" if one["behind"] else controls.told(one["when"])
-        console.print(escape(f"waiting: {one['name']}, {when}"), soft_wrap=True)
+        console.print(plain(f"waiting: {one['name']}, {when}"), soft_wrap=True)
     for name in found["unseen"]:
-        console.print(escape(f"asked for since the last epoch: {name}"))
+        console.print(plain(f"asked for since the last epoch: {name}"))
 
 
 def history(checkpoint: Checkpoint, *, output: Output = Format.table) -> None:
@@ -268,7 +268,8 @@ def history(checkpoint: Checkpoint, *, output: Output = Format.table) -> None:
     found, damaged = remote.history(), remote.damaged()
     if damaged:
         files = "1 file is" if len(damaged) == 1 else f"{len(damaged):,} files are"
-        typer.echo(f"{files} damaged, and what is in there is missing here: {damaged[0]}", err=True)
+        told = ascii(damaged[0])[1:-1]
+        typer.echo(f"{files} damaged, and what is in there is missing here: {told}", err=True)
     if output is Format.json:
         typer.echo(json.dumps(found, indent=2))
         return
@@ -283,24 +284,34 @@ def _told(one: dict[str, Any]) -> list[str]:
     """A migration in a few lines."""
     began = datetime.fromtimestamp(one["started"], timezone.utc).strftime("%Y-%m-%d %H:%M:%SZ")
     head = (
-        f"[bold]{escape(one['name'])}[/bold]  {began}, epoch {one['started_epoch']}  "
-        f"[bold]{one['status']}[/bold]"
+        f"[bold]{plain(one['name'])}[/bold]  {began}, epoch {one['started_epoch']}  "
+        f"[bold]{_state(one)}[/bold]"
     )
     if one["reason"]:
-        head += f": {escape(one['reason'])}"
+        head += f": {plain(one['reason'])}"
     if "latency" not in one:
         return [head]
     took = "" if one["ended"] is None else f" in {one['ended'] - one['started']:.1f} s"
     ways = [f"{name}: {_where(way['from'])} → {_where(way['to'])}" for name, way in one["operators"].items()]
     peaks = [one["latency"][when].get("max_ms") for when in ("before", "during", "after")]
     told = " → ".join("?" if peak is None else f"{peak:,.0f}" for peak in peaks)
-    how = escape(f"{strategies.describe(one['strategy'])}, cause: {one['cause']}")
+    how = plain(f"{strategies.describe(one['strategy'])}, cause: {one['cause']}")
     return [
         head,
-        f"  {escape('; '.join(ways))}",
+        f"  {plain('; '.join(ways))}",
         f"  {how}; {one['bins']:,} bins, {_size(one['bytes'])}, {one['steps']:,} steps{took}",
         f"  longest epoch before → during → after: {told} ms",
     ]
+
+
+def _state(one: dict[str, Any]) -> str:
+    """How far a migration is, and whether it is on its way back.
+
+    >>> _state({"status": "paused", "back": True}), _state({"status": "rolled back", "back": True})
+    ('paused, going back', 'rolled back')
+    """
+    under_way = one["status"] in (RUNNING, PAUSED)
+    return f"{one['status']}, going back" if under_way and one.get("back") else str(one["status"])
 
 
 def _where(placement: dict[str, Any]) -> str:

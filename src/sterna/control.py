@@ -147,7 +147,7 @@ class Entry:
                 action,
                 _checked_name("migration", data.get("migration")),
                 _checked_name("query", data.get("query")),
-                None if data.get("written") is None else float(data["written"]),
+                _checked_moment(data.get("written")),
             )
         except UpdateRefused:
             raise
@@ -177,6 +177,14 @@ def _checked_name(what: str, name: Any) -> str | None:
     if name is None or isinstance(name, str):
         return name
     raise UpdateRefused(f"an entry's {what} must be a name, not {short(name)}")
+
+
+def _checked_moment(written: Any) -> float | None:
+    """When an entry was written."""
+    number = isinstance(written, int | float) and not isinstance(written, bool)
+    if written is None or (number and math.isfinite(written)):
+        return None if written is None else float(written)
+    raise UpdateRefused(f"written must be the seconds since 1970, not {short(written)}")
 
 
 def checked_cause(cause: Any) -> str:

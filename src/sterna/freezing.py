@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NoReturn
 
 from sterna import strategies
 from sterna.configuration import Configuration
@@ -97,9 +97,11 @@ def freeze_entries(
             freeze.check(entry, fresh=entry.name not in old)
             due = entry.due(epoch, now, watermark)
             if due and entry.action != "migrate" and entry.migration in waiting:
-                check_withdrawal(entry)
-                withdrawn.append((waiting.pop(entry.migration), "it was cancelled before it began"))
-                applied.append(entry)
+                if entry.action == "cancel":
+                    withdrawn.append((waiting.pop(entry.migration), "it was cancelled before it began"))
+                elif entry.migration not in called_off:
+                    refuse_not_begun(entry.migration)
+                applied.append(entry)  # what is called off may be anything before
             elif not due or (entry.action == "migrate" and entry.name in called_off):
                 waiting[entry.name] = freeze.kept(entry)
             elif freeze.apply(entry, [one for one in waiting.values() if one.due(epoch, now, watermark)]):
@@ -133,10 +135,9 @@ def shortened(wish: dict[str, Any], most: int = MOST_PAIRS) -> dict[str, Any]:
     return {**wish, "assignment": pairs[:most], "more": len(pairs) - most}
 
 
-def check_withdrawal(entry: Entry) -> None:
+def refuse_not_begun(name: str | None) -> NoReturn:
     """Refuses everything but to cancel a migration that waits."""
-    if entry.action != "cancel":
-        raise UpdateRefused(not_begun(entry.migration))
+    raise UpdateRefused(not_begun(name))
 
 
 def not_begun(name: str | None) -> str:

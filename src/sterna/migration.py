@@ -172,6 +172,7 @@ class Migration:
         out: dict[str, Any] = {
             "name": self.name,
             "status": self.status,
+            "back": self.back,
             "cause": self.cause,
             "strategy": self.strategy,
             "target": self.wish,

@@ -17,7 +17,7 @@ from __future__ import annotations
 import operator
 import re
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -26,7 +26,7 @@ import numpy.typing as npt
 
 from sterna.configuration import Configuration
 from sterna.durations import seconds
-from sterna.errors import InvalidInput, UpdateRefused, check_whole
+from sterna.errors import InvalidInput, UpdateRefused, check_whole, short
 from sterna.matching import matchings
 from sterna.pacing import Pace
 from sterna.statistics import Statistics
@@ -223,6 +223,14 @@ _BUILT_IN: dict[str, type[Ordered]] = {
     "matched": Matched,
     "paced": Paced,
 }
+_OPTIONS: dict[str, tuple[str, ...]] = {
+    "all_at_once": ("order",),
+    "fluid": ("order", "gap"),
+    "batched": ("size", "order", "gap"),
+    "matched": ("order", "gap"),
+    "paced": ("latency", "bytes_per_epoch", "order", "gap"),
+}
+"""What each of ours takes as it is written down."""
 _OWN: dict[str, Strategy] = {}
 TAKEN = (*_BUILT_IN, "fluid")
 """What a strategy of one's own can't be called."""
@@ -275,20 +283,20 @@ def from_json(data: Mapping[str, Any]) -> Strategy:
     """The inverse of ``to_json``; ``InvalidInput`` if there is no such strategy."""
     options = dict(data)
     name = options.pop("name", None)
-    if name == "fluid":
-        name, options = "batched", {**options, "size": 1}
     if isinstance(name, str) and name in _OWN:
         if options:
             raise InvalidInput(f"strategy {name!r} is a user's own and takes no options: {sorted(options)}")
         return _OWN[name]
-    if not isinstance(name, str) or name not in _BUILT_IN:
+    if not isinstance(name, str) or name not in _OPTIONS:
         raise InvalidInput(
-            f"there is no strategy {name!r}; there are {', '.join(sorted([*_BUILT_IN, 'fluid', *_OWN]))}"
+            f"there is no strategy {name!r}; there are {', '.join(sorted([*_OPTIONS, *_OWN]))}"
         )
-    try:
-        return _BUILT_IN[name](**options)  # type: ignore[return-value]
-    except TypeError as error:
-        raise InvalidInput(f"strategy {name!r} does not take {sorted(options)}: {error}") from error
+    unknown = sorted(set(options) - set(_OPTIONS[name]))
+    if unknown:
+        raise InvalidInput(f"{name} does not take {', '.join(unknown)}, but {', '.join(_OPTIONS[name])}")
+    if name == "batched" and "size" not in options:
+        raise InvalidInput("batched needs its size, the number of bins a step")
+    return _BUILT_IN["batched" if name == "fluid" else name](**options)  # type: ignore[return-value]
 
 
 def built_in(data: Mapping[str, Any]) -> bool:
@@ -323,6 +331,8 @@ def as_step(step: Any) -> Step:
     [(3, 1), (5, 0)]
     """
     found: dict[int, int] = {}
+    if not isinstance(step, Iterable):
+        raise UpdateRefused(f"the strategy yields {short(step)}: a step is a list of pairs (bin, worker)")
     for pair in step:
         try:
             bin_, worker = (operator.index(part) for part in pair)

@@ -133,8 +133,12 @@ class Target:
         return data
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Target:
+    def from_json(cls, data: Any) -> Target:
         """The inverse of ``to_json``; raises ``UpdateRefused`` for anything that is not a target."""
+        if not isinstance(data, Mapping) or "kind" not in data:
+            raise UpdateRefused(
+                f'a target must be like {{"kind": "rescale", "workers": 8}}, not {short(data)}'
+            )
         try:
             kind = data["kind"]
             if isinstance(kind, str) and kind in FIELDS:

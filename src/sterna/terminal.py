@@ -50,6 +50,15 @@ Folder = Annotated[
 ]
 
 
+def plain(text: str, keep: str = "") -> str:
+    r"""Somebody's text as it may be printed: no markup, and nothing that steers a terminal.
+
+    >>> plain("a[b]c\x1b[2J\nd")
+    'a\\[b]c\\x1b[2J\\nd'
+    """
+    return escape("".join(c if c.isprintable() or c in keep else ascii(c)[1:-1] for c in text))
+
+
 def say() -> Callable[[str], None]:
     """A teller of progress, on standard error, with the seconds since the start."""
     console, start = Console(stderr=True, highlight=False), time.monotonic()
@@ -83,5 +92,6 @@ def failures() -> Iterator[None]:
         Console(stderr=True).print("interrupted")
         raise typer.Exit(130) from None
     except SternaError as error:
-        Console(stderr=True, highlight=False).print(f"[red]error:[/red] {escape(str(error))}", soft_wrap=True)
+        said = plain(str(error), keep="\n\t")
+        Console(stderr=True, highlight=False).print(f"[red]error:[/red] {said}", soft_wrap=True)
         raise typer.Exit(1) from error

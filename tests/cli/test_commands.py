@@ -18,6 +18,7 @@ from sterna.migration import SETTLING
 from sterna.targets import rescale
 from sterna.testing import Clock
 from twin import small
+from twin.migrating import put
 
 ROWS = small.rows(*range(40))
 
@@ -92,6 +93,35 @@ def test_cancel_pause_resume_rollback(twin, sterna):
     sterna("rollback", name)
     twin.epoch(ROWS)
     assert twin.handle(name).wait()["status"] == "rolled back"
+
+
+def test_what_goes_back_says_so(twin, sterna):
+    name = sterna("apply", "--workers", 1, "--strategy", "fluid").stdout.split()[0]
+    for _ in range(3):
+        twin.epoch(ROWS)
+    sterna("rollback", name)
+    twin.epoch(ROWS)
+    assert "running, going back" in sterna("status").stdout
+    (one,) = read(sterna("status", "--format", "json"))["migrations"]
+    assert (one["status"], one["back"]) == ("running", True)
+    twin.handle(name).wait()
+    assert "going back" not in sterna("history").stdout
+
+
+def test_nobodys_words_steer_a_terminal(twin, sterna):
+    cause = "\x1b[31mred\x1b[2J\r\nfake  [bold]done[/bold]"
+    name = sterna("apply", "--workers", 1, "--cause", cause).stdout.split()[0]
+    put(twin, name="1\n2", action="cancel", migration="no\x1bbody")
+    twin.epoch(ROWS)
+    said = sterna("history").stdout
+    assert "cause: \\x1b[31mred\\x1b[2J\\r\\nfake  [bold]done[/bold];" in said
+    assert "\x1b" not in said
+    assert [line.split()[0] for line in said.splitlines() if not line.startswith(" ")] == [name, "1\\n2"]
+
+
+def test_event_time_of_a_query_that_has_none_is_refused_at_once(twin, sterna):
+    said = sterna("apply", "--workers", 1, "--at", "event:2026-12-01T00:00:00Z", code=1).stderr
+    assert "the query has no event time" in said
 
 
 def test_waiting_for_it(twin, sterna):

@@ -196,7 +196,14 @@ def test_one_of_your_own():
         (lambda: strategies.register("fluid"), "can't be called"),
         (lambda: strategies.to_json(lambda *_: iter([])), "register"),
         (lambda: strategies.from_json({"name": "nobody"}), "there is no strategy 'nobody'"),
-        (lambda: strategies.from_json({"name": "matched", "speed": 9}), "does not take"),
+        (
+            lambda: strategies.from_json({"name": "matched", "speed": 9}),
+            "does not take speed, but order, gap",
+        ),
+        (lambda: strategies.from_json({"name": "fluid", "size": 64}), "fluid does not take size"),
+        (lambda: strategies.from_json({"name": "all_at_once", "gap": 5}), "all_at_once does not take gap"),
+        (lambda: strategies.from_json({"name": "batched"}), "batched needs its size"),
+        (lambda: strategies.as_step(7), "yields 7: a step is a list of pairs"),
     ],
 )
 def test_what_is_wrong_is_named(wrong, words):

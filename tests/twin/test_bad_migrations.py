@@ -125,10 +125,13 @@ def test_a_strategy_that_is_gone_after_a_restart_pauses_the_migration(start):
         ({"if_busy": "fight"}, "one of refuse, queue, merge"),
         ({"strategy": {"name": "magic"}}, "no strategy 'magic'"),
         ({"strategy": {"name": "batched", "size": -1}}, "from 1 on"),
+        ({"strategy": {"name": "fluid", "size": "x"}}, "fluid does not take size"),
         ({"strategy": 5}, "strategy must be like"),
         ({"strategy": {"name": ["fluid"]}}, "strategy must be like"),
         ({"stratgy": {"name": "fluid"}}, "'stratgy', which is unknown"),
         ({"written": 10**400}, "not a control entry"),
+        ({"written": float("nan")}, "written must be the seconds since 1970"),
+        ({"target": None}, "a target must be like"),
         ({"when": {"epoch": 10**400}}, "not a control entry"),
         ({"action": "cancel", "migration": "nobody"}, "no migration 'nobody'"),
         ({"target": {"kind": "explicit", "assignment": [[1, 99]]}}, "worker 99 does not exist"),
@@ -157,6 +160,13 @@ def test_an_entry_that_is_nested_without_end(twin):
     twin.store.write(f"{DIRECTORY}/{name}.json", b"[" * 200_000)
     twin.epoch(ROWS)
     assert "damaged" in twin.handle(name).progress()["reason"]
+
+
+def test_an_entry_that_is_not_text(twin):
+    name = "000-noise"
+    twin.store.write(f"{DIRECTORY}/{name}.json", b"\x80\x81\xff\n\x82")
+    twin.epoch(ROWS)
+    assert "it is not text" in twin.handle(name).progress()["reason"]
 
 
 def test_an_entry_that_is_cut_short_gets_some_seconds_to_be_finished(twin):

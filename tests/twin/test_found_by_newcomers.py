@@ -158,7 +158,7 @@ def test_text_with_brackets_is_printed_as_it_is(twin):
         ([(15, 0), (3, 999)], "worker 999, which does not exist"),
         ([(15.7, 0)], "pairs (bin, worker) of whole numbers"),
         ([(15, 0), (15, 1)], "gives bin 15 to workers 0 and 1"),
-        (7, "raised TypeError"),
+        (7, "a step is a list of pairs"),
     ],
 )
 def test_steps_that_make_no_sense_are_refused_wherever_they_come_from(twin, step, words):

@@ -106,6 +106,16 @@ def test_a_cancel_for_a_later_epoch_waits_for_it(twin):
     assert put(twin, action="cancel", migration=handle.name).status == "refused"
 
 
+@pytest.mark.parametrize("others", [("pause",), ("pause", "resume"), ("rollback",)])
+def test_what_is_cancelled_before_its_first_epoch_is_cancelled_whatever_else_was_asked(twin, others):
+    handle = twin.handle(twin.migrate(rescale(1)))
+    for action in (*others, "cancel"):
+        getattr(handle, action)()
+    before = owners(twin)
+    assert handle.wait()["status"] == "cancelled"
+    assert owners(twin) == before
+
+
 def test_what_led_to_the_same_place_again_is_not_undone_along(twin):
     """As an autoscaler does: out, in, and out again."""
     first = done(twin, rescale(4))

@@ -344,7 +344,8 @@ class Coordinator:
         listed = set(self.control.names()) if decision.consumed or self.last.consumed else set()
         consumed = [name for name in [*self.last.consumed, *decision.consumed] if name in listed]
         manifest = conclude(self.flow, self.last, decision, plans, receipts, self.clock(), took)
-        return replace(manifest, incarnation=self.incarnation.number, consumed=consumed)
+        facts = {**manifest.facts, "timed": self.timed}
+        return replace(manifest, incarnation=self.incarnation.number, consumed=consumed, facts=facts)
 
     # Between epochs
 

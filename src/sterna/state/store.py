@@ -315,7 +315,8 @@ class Store:
                 raise DamagedError(f"{self.name(path)} is damaged: its checksum does not match its content")
             document = json.loads(body)
         except (ValueError, KeyError, TypeError, RecursionError) as error:
-            raise DamagedError(f"{self.name(path)} is damaged or cut short: {error}") from error
+            why = "it is not text" if isinstance(error, UnicodeDecodeError) else error
+            raise DamagedError(f"{self.name(path)} is damaged or cut short: {why}") from error
         if not isinstance(document, dict):
             raise DamagedError(f"{self.name(path)} is damaged: not a document")
         return document
