@@ -8,6 +8,7 @@ already says the same: ``recommended_conf()`` is a plain dictionary for ``spark-
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
 import sys
@@ -18,6 +19,8 @@ from concurrent.futures import Future, wait
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+
+from sterna.errors import InvalidInput
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -110,18 +113,33 @@ def session(master: str = "local[2]", **conf: str) -> SparkSession:
         The session; an existing one of this process is reused, as ``getOrCreate`` does, and then only those
         settings take effect that Spark can change while running.
     """
-    from pyspark.sql import SparkSession  # noqa: PLC0415 - settings alone need no Spark
+    from py4j.protocol import Py4JError  # noqa: PLC0415 - settings alone need no Spark
+    from pyspark.errors import PySparkException  # noqa: PLC0415
+    from pyspark.sql import SparkSession  # noqa: PLC0415
 
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     if master.startswith("local"):
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    _check_memory(conf.get("spark.driver.memory", "1g"))
     builder = SparkSession.builder.master(master).appName("sterna")
     for name, value in {**recommended_conf(), **conf}.items():
         builder = builder.config(name, value)
-    active = builder.getOrCreate()
+    try:
+        active = builder.getOrCreate()
+    except (PySparkException, Py4JError) as error:
+        told = next((line for line in str(error).splitlines() if line.strip()), repr(error))
+        raise InvalidInput(
+            f"Spark did not start with master {master!r}: {told.strip()} What it wrote before this says more"
+        ) from error
     for tell in _TOLD:
         tell(active)
     return active
+
+
+def _check_memory(text: str) -> None:
+    """Raises ``InvalidInput`` for what the JVM would only say that it can't be."""
+    if not re.fullmatch(r"[0-9]+[kmgt]b?", text, re.IGNORECASE):
+        raise InvalidInput(f"{text!r} is no amount of memory; write it as 4g or 512m")
 
 
 _TOLD: list[Callable[[SparkSession], None]] = []

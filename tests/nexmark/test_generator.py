@@ -198,3 +198,8 @@ def test_what_is_not_refused_fits(rate, base, dilation, in_flight, disorder, sto
 def test_events_that_are_too_many_are_refused_and_not_made_with_times_that_overflow():
     with pytest.raises(InvalidInput, match="events is"):
         generate(Shape(), 10**17, 10**17 + 50)
+
+
+def test_there_is_no_event_before_the_first():
+    with pytest.raises(InvalidInput, match="no event -5"):
+        generate(Shape(), -5, 10)

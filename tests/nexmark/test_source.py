@@ -108,6 +108,8 @@ def test_all_events_are_read_by_a_trigger_that_ends(spark, tmp_path):
         ({"dilation": "60"}, {}, "Set dilation to 60"),
         ({"inFlight": "50"}, {}, "Set inFlight to 50"),
         ({}, {"disorder": "5"}, "Set disorder to 1"),
+        ({}, {"packed": "true"}, "Set packed to false"),
+        ({}, {"kinds": "bid"}, "Set kinds to person,auction,bid"),
     ],
 )
 def test_a_stream_does_not_go_on_among_other_events(before, now, says):
@@ -128,6 +130,7 @@ def test_what_decides_only_when_events_come_can_be_another():
         "begin": "5",
         "partitions": "7",
         "perEpoch": "50",
+        "kinds": "bid, person, auction",
     }
     old = Reader(Options.parse(before)).latestOffset({"event": 0})
     assert after(Reader(Options.parse(now)), 100, old) == 150
@@ -256,6 +259,11 @@ def test_an_epoch_is_cut_into_partitions_that_are_all_of_it():
     cuts = [(part.start, part.stop) for part in reader.partitions({"event": 10}, {"event": 21})]
     assert cuts == [(10, 13), (13, 17), (17, 21)]
     assert reader.partitions({"event": 10}, {"event": 10}) == []
+    many = Reader(Options.parse({"partitions": "100000"}))
+    assert [(part.start, part.stop) for part in many.partitions({"event": 7}, {"event": 9})] == [
+        (7, 8),
+        (8, 9),
+    ]
     with pytest.raises(InvalidInput, match="would go back to 5"):
         reader.partitions({"event": 10}, {"event": 5})
 
@@ -270,6 +278,8 @@ def test_an_epoch_is_cut_into_partitions_that_are_all_of_it():
         ({"packed": "yes"}, "true or false"),
         ({"kinds": "bid,lot"}, "'lot'"),
         ({"partitions": "0"}, "at least 1"),
+        ({"partitions": str(10**9)}, "at most 100,000"),
+        ({"rate": "1_000"}, "must be a number"),
         ({"events": "10.7"}, "whole number"),
         ({"events": "+-5"}, "whole number"),
         ({"events": "²"}, "whole number"),
@@ -289,6 +299,11 @@ def test_an_epoch_is_cut_into_partitions_that_are_all_of_it():
 def test_options_that_can_not_be_are_refused(options, says):
     with pytest.raises(InvalidInput, match=says):
         Nexmark(options).schema()
+
+
+def test_it_is_not_read_in_batches(spark):
+    with pytest.raises(Exception, match=r"nexmark is a stream: spark\.readStream"):
+        spark.read.format("nexmark").load().count()
 
 
 def test_streams_need_the_source_as_it_is(spark):

@@ -29,6 +29,17 @@ def test_more_whole_files_can_be_added(tmp_path):
     assert pq.read_table(tmp_path / "person").num_rows == 60
 
 
+def test_a_file_that_was_interrupted_is_not_left_behind(tmp_path, monkeypatch):
+    def interrupted(table, path):
+        path.write_bytes(b"PAR1")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(pq, "write_table", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        write(Shape(), tmp_path, 1_000, 1_000)
+    assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == ["events.json"]
+
+
 @pytest.mark.parametrize(
     ("shape", "events", "each"),
     [(Shape(seed=1), 2_000, 1_000), (Shape(), 2_000, 500), (Shape(), 2_100, 1_000)],

@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from sterna.errors import InvalidInput
 from sterna.nexmark.shape import AUCTIONS, GROUP, PERSONS, SHORTEST, Ints, Shape
 
 Draws = npt.NDArray[np.uint64]
@@ -142,6 +143,8 @@ def generate(shape: Shape, start: int, stop: int, kinds: Collection[str] = tuple
         >>> generate(Shape(), 50, 100).bids.equals(events.bids.slice(46))
         True
     """
+    if start < 0:
+        raise InvalidInput(f"there is no event {start}: they are numbered from 0 on")
     shape.check(max(start, stop))
     numbers = np.arange(start, max(start, stop), dtype=np.int64)
     kind = kind_of(numbers)

@@ -2,8 +2,8 @@
 
 Known to a session after ``register(spark)``; importing ``sterna.nexmark`` does so for the active one, and for
 those that ``sterna.session`` makes later. An offset is the number of the next event, so every epoch can be
-read again and is the same. It also holds the options that decide what the events are: a query that starts
-again with others is refused, for its event number n would be another one.
+read again and is the same. It also holds the options that decide what the events are, and in what form they
+come: a query that starts again with others is refused, for its event number n would be another one.
 
 Options:
     rate: events a second; event ``n`` is due ``n / rate`` seconds after ``begin``, whatever the reader does.
@@ -35,7 +35,7 @@ import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import pyarrow as pa
@@ -88,6 +88,7 @@ DECIDED = {
     "disorder": "disorder",
 }
 """The options that decide what the events are, and what ``Shape`` calls them."""
+MOST_PARTITIONS = 100_000
 
 
 @dataclass(frozen=True)
@@ -127,17 +128,18 @@ class Options:
             begin=options.number("begin", 0, 0) if "begin" in options.text else None,
             events=events,
             per_epoch=per_epoch,
-            partitions=options.whole("partitions", 2, 1),
+            partitions=options.whole("partitions", 2, 1, MOST_PARTITIONS),
             packed=flag == "true",
-            kinds=kinds,
+            kinds=tuple(kind for kind in SCHEMAS if kind in kinds),
             until=options.text.get("until"),
             paced="rate" in options.text or "begin" in options.text,
         )
 
     @property
     def decided(self) -> dict[str, str]:
-        """What decides what the events are, as offsets hold it; Spark allows no fractions there."""
-        return {name: str(getattr(self.shape, field)) for name, field in DECIDED.items()}
+        """What decides what a reader gets, as offsets hold it; Spark allows no fractions there."""
+        shape = {name: str(getattr(self.shape, field)) for name, field in DECIDED.items()}
+        return {**shape, "packed": str(self.packed).lower(), "kinds": ",".join(self.kinds)}
 
 
 def _shape(options: _Given, rate: float, events: int | None) -> Shape:
@@ -176,7 +178,7 @@ class _Given:
         """A number, not less than the least."""
         text = self.text.get(name.lower())
         try:
-            value = usual if text is None else float(text)
+            value = usual if text is None else float(text.replace("_", "no "))
         except ValueError:
             raise InvalidInput(f"nexmark's option {name} is {text!r}: it must be a number") from None
         if not least <= value < math.inf:
@@ -185,14 +187,16 @@ class _Given:
             )
         return value
 
-    def whole(self, name: str, usual: int, least: int) -> int:
-        """A whole number, not less than the least."""
+    def whole(self, name: str, usual: int, least: int, most: float = math.inf) -> int:
+        """A whole number, not less than the least nor more than the most."""
         text = self.text.get(name.lower())
         if text is not None and not re.fullmatch(r"\s*[+-]?[0-9]+\s*", text):
             raise InvalidInput(f"nexmark's option {name} is {text!r}: it must be a whole number")
         value = usual if text is None else int(text)
         if value < least:
             raise InvalidInput(f"nexmark's option {name} is {text}: it must be at least {least}")
+        if value > most:
+            raise InvalidInput(f"nexmark's option {name} is {text}: it must be at most {most:,}")
         return value
 
     def count(self, name: str) -> int | None:
@@ -211,6 +215,13 @@ class Nexmark(DataSource):
     def schema(self) -> StructType:
         """Rows, or packed events."""
         return from_arrow_schema(PACKED if Options.parse(self.options).packed else ROWS)
+
+    def reader(self, schema: StructType) -> NoReturn:  # noqa: ARG002 - Spark's name
+        """Refuses to be read in batches."""
+        raise InvalidInput(
+            "nexmark is a stream: spark.readStream.format('nexmark'); `sterna nexmark write` makes files of "
+            "its events for whoever reads them in batches"
+        )
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: ARG002, N802 - Spark's name
         """The stream."""
@@ -309,11 +320,9 @@ class Reader(DataSourceStreamReader, AvailableNow):
                 "source is not told where it was, so name begin with a rate, or perEpoch as large as events"
             )
         self._seen = max(self._seen, last)
-        cuts = [
-            first + (last - first) * i // self._options.partitions
-            for i in range(self._options.partitions + 1)
-        ]
-        return [Range(a, b) for a, b in itertools.pairwise(cuts) if a < b]
+        parts = min(self._options.partitions, last - first)
+        cuts = [first + (last - first) * part // parts for part in range(parts + 1)] if parts else []
+        return [Range(a, b) for a, b in itertools.pairwise(cuts)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The events of a range."""

@@ -54,10 +54,14 @@ def write(
         made = dict(zip(SCHEMAS, generate(shape, start, stop, missing).batches, strict=True))
         for kind in missing:
             hidden = wanted[kind].with_name(f".{wanted[kind].name}")
-            pq.write_table(pa.Table.from_batches([made[kind]]), hidden)
-            # Spark takes files in the order of their times, to the millisecond.
-            os.utime(hidden, (BEGAN + start / each, BEGAN + start / each))
-            hidden.rename(wanted[kind])
+            try:
+                pq.write_table(pa.Table.from_batches([made[kind]]), hidden)
+                # Spark takes files in the order of their times, to the millisecond.
+                os.utime(hidden, (BEGAN + start / each, BEGAN + start / each))
+                hidden.rename(wanted[kind])
+            except BaseException:
+                hidden.unlink(missing_ok=True)
+                raise
             written.append(wanted[kind])
         tell(stop)
     return written
