@@ -26,7 +26,7 @@ $(LOWEST): $(LOWEST)/ready
 $(LOWEST)/ready: requirements-lowest.txt pyproject.toml tools/venv.sh tools/java.sh tools/packages.sh
 	@PYTHON="$(PYTHON)" tools/venv.sh $(LOWEST) requirements-lowest.txt lowest
 
-demo: .venv ## a quarter of the state moves in every way while a stream runs, then Spark's own rescale; four to five minutes, makes report.html
+demo: .venv ## a quarter of the state moves in every way while a stream runs, then Spark's own rescale; about three minutes, makes report.html
 	@$(call RUN,$(VENV)) sterna demo $(ARGS)
 
 lint: .venv ## ruff and mypy

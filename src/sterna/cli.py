@@ -98,7 +98,7 @@ def demo(
 ) -> None:
     """Move a quarter of a running stream's state in every way, then rescale Spark's own query, and compare.
 
-    Takes four to five minutes on two cores, and leaves nothing behind but the page. Fails if a single key is
+    Takes about three minutes on two cores, and leaves nothing behind but the page. Fails if a single key is
     counted wrong.
     """
     with failures():

@@ -15,7 +15,7 @@ from sterna.bench.evaluation.markdown import not_yet, table
 from sterna.bench.evaluation.peers import sources
 from sterna.bench.evaluation.words import code
 from sterna.errors import InvalidInput
-from sterna.readable import DASH, size
+from sterna.readable import DASH, milliseconds, size
 
 PLACE = re.compile(r"(<!-- table: ([\w-]+) -->\n).*?(\n<!-- end -->)", re.DOTALL)
 SYSTEMS = {"sterna": "Sterna", "spark": "Spark", "flink": "Flink 2.3"}
@@ -165,6 +165,7 @@ def _nexmark(figures: Figures) -> str:
             [
                 name.upper(),
                 _thousands(entry.number("rate")),
+                milliseconds(entry.number("steady", "p99_ms")),
                 size(moved) if moved else "nothing",
                 *(
                     ", ".join(
@@ -174,7 +175,7 @@ def _nexmark(figures: Figures) -> str:
                 ),
             ]
         )
-    return table(["", "events/s", "moved", "`matched`", "`all_at_once`"], rows)
+    return table(["", "events/s", "99 % waited at most", "moved", "`matched`", "`all_at_once`"], rows)
 
 
 TABLES: dict[str, tuple[str, Callable[[Figures], str]]] = {
