@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sterna.errors import StateError
-from sterna.state import END, Run, RunCache, RunRef, Store, TableSpec, cache_for, coalesce, drop, files, keep
+from sterna.state import END, Run, RunCache, RunRef, Store, TableSpec, coalesce, drop, files, keep
 from sterna.state.libc import c_function
 
 SPEC = TableSpec("t", "rows", pa.schema([("id", pa.int64())]), pa.schema([("text", pa.string())]))
@@ -108,13 +108,6 @@ def test_what_is_in_use_stays_open_beyond_the_limit_but_not_beyond_all(store, na
     assert len(cache._open) == 4
     assert cache.open(refs[1]) is runs[1]
     assert cache.open(refs[0]) is not runs[0]
-
-
-def test_one_cache_for_a_store_in_a_process(store, tmp_path):
-    assert cache_for(store) is cache_for(Store.open(store.uri))
-    far = [Store.open("base", filesystem=pafs._MockFileSystem()) for _ in range(2)]
-    assert cache_for(far[0], str(tmp_path)) is cache_for(far[0], str(tmp_path))
-    assert cache_for(far[0], str(tmp_path)) is not cache_for(far[1], str(tmp_path))
 
 
 def test_large_runs_are_split_between_hashes(cache, namer):

@@ -29,8 +29,9 @@ from sterna.engine.plans import Extraction
 from sterna.engine.route import Routing, route
 from sterna.sinks.base import TaskSink
 from sterna.state.background import BackgroundThread
+from sterna.state.caches import cache_for
 from sterna.state.memory import keep_freed
-from sterna.state.runs import RunCache, cache_for
+from sterna.state.runs import RunCache
 from sterna.state.store import Store
 
 LAST_SETTLING = 64

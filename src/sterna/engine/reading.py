@@ -11,9 +11,9 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from sterna.engine.coordinator import Coordinator
 from sterna.engine.process import settle
 from sterna.errors import InvalidInput
+from sterna.state.caches import cache_for
 from sterna.state.manifest import Manifest
 from sterna.state.refs import RunRef
-from sterna.state.runs import cache_for
 from sterna.state.spec import TableSpec
 from sterna.state.store import Store
 from sterna.state.tables import Table

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from sterna.state.caches import cache_for
 from sterna.state.compaction import compact
 from sterna.state.refs import END, RunRef, coalesce, drop, keep
-from sterna.state.runs import Run, RunCache, cache_for
+from sterna.state.runs import Run, RunCache
 from sterna.state.store import Store, encode_document
 from sterna.state.tables import Located, Table, TableSpec
 

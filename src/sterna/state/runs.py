@@ -31,7 +31,7 @@ from sterna.state.run import Run
 from sterna.state.seek import Index
 from sterna.state.store import Store
 
-__all__ = ["END", "Run", "RunCache", "RunRef", "cache_for", "coalesce", "drop", "keep"]
+__all__ = ["END", "Run", "RunCache", "RunRef", "coalesce", "drop", "keep"]
 
 SPLIT_BYTES = 256 << 20
 COPY_SECONDS = 3600.0
@@ -317,16 +317,3 @@ def _decode(data: pa.Buffer) -> Run:
         return Run(pa.ipc.open_file(data).get_batch(0))
     index = view[end + -end % ALIGNED : -TRAILER.size]
     return Run(pa.ipc.open_file(data.slice(0, end)).get_batch(0), index)
-
-
-_caches: dict[tuple[str, str | None], list[RunCache]] = {}
-
-
-def cache_for(store: Store, local_dir: str | None = None) -> RunCache:
-    """This process's one cache for a store."""
-    caches = _caches.setdefault((store.uri, local_dir), [])
-    for cache in caches:
-        if cache.store.same(store):
-            return cache
-    caches.append(RunCache(store, local_dir))
-    return caches[-1]
