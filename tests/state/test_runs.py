@@ -4,6 +4,7 @@ import ctypes
 import itertools
 import os
 import sys
+import time
 
 import numpy as np
 import pyarrow as pa
@@ -108,6 +109,35 @@ def test_what_is_in_use_stays_open_beyond_the_limit_but_not_beyond_all(store, na
     assert len(cache._open) == 4
     assert cache.open(refs[1]) is runs[1]
     assert cache.open(refs[0]) is not runs[0]
+
+
+def test_files_that_are_deleted_are_closed_and_those_in_use_are_not(store, namer, monkeypatch):
+    cache = RunCache(store)
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+    now = 100.0
+    refs = [cache.write(namer(), batch([i]), age=1, level=0, timed=True) for i in range(4)]
+    held = cache.open(refs[0])
+    for ref in refs[1:3]:
+        cache.open(ref)
+    store.delete([refs[0].name, refs[1].name, refs[3].name])
+    now = 101.5
+    cache.close_deleted()
+    assert list(cache._open) == [refs[2].name]
+    assert held.batch.num_rows == 1  # whoever has it keeps it
+    with pytest.raises(StateError, match="is missing"):
+        cache.open(refs[1])
+
+    store.delete([refs[2].name])
+    now = 102.0
+    cache.close_deleted()
+    assert list(cache._open) == [refs[2].name]  # it has looked just now
+    now = 103.0
+    cache.open(refs[2])
+    cache.close_deleted()
+    assert list(cache._open) == [refs[2].name]  # asked for just now
+    now = 104.5
+    cache.close_deleted()
+    assert not cache._open
 
 
 def test_large_runs_are_split_between_hashes(cache, namer):

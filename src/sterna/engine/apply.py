@@ -156,6 +156,7 @@ class _Apply:
         ]
         yield Message(self._slot(), kinds.RECEIPT, body=json_body(self._receipt(refs, tables)))
         if self.later is not None:
+            self.later.submit("close", self.cache.close_deleted)
             for name, work in self.work.items():
                 self.later.submit(name, work)
 

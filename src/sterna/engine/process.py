@@ -3,8 +3,10 @@
 Spark's worker daemon calls ``gc.collect()`` after every task; with pyarrow and pyspark loaded that visits
 some hundred thousand objects and takes 30 to 50 ms, in which the process can't start the next task.
 ``settle`` moves all that is loaded into the permanent generation, which makes those collections cheap. It
-does so again at the second, fourth, eighth … task, because PySpark loads more after the first. Memory that a
-task frees is kept for the next one (``state.memory``).
+does so again at the second, fourth, eighth … task, because PySpark loads more after the first, and then now
+and then, because every file that is opened has some twenty objects: with 64 million keys a process has 1,500
+files open. What is in that generation is never collected, so once in some thousand tasks it is emptied and
+filled again. Memory that a task frees is kept for the next one (``state.memory``).
 """
 
 from __future__ import annotations
@@ -34,7 +36,10 @@ from sterna.state.memory import keep_freed
 from sterna.state.runs import RunCache
 from sterna.state.store import Store
 
-LAST_SETTLING = 64
+SETTLE_EVERY = 64
+"""After how many tasks what was made since is moved; before that, at each power of two."""
+UNSETTLE_EVERY = 4096
+"""After how many tasks everything is looked at again, which takes some 50 ms."""
 Batches = Iterable[pa.RecordBatch]
 Carried = tuple[tuple[Extraction, Mapping[str, "int | None"]], ...]
 _tasks = 0
@@ -47,7 +52,9 @@ def settle() -> None:
     _tasks += 1
     if _tasks == 1:
         keep_freed()
-    if _tasks <= LAST_SETTLING and _tasks & (_tasks - 1) == 0:
+    if _tasks % UNSETTLE_EVERY == 0:
+        gc.unfreeze()
+    if _tasks % SETTLE_EVERY == 0 or (_tasks < SETTLE_EVERY and _tasks & (_tasks - 1) == 0):
         gc.collect()
         gc.freeze()
 

@@ -8,6 +8,7 @@ damaged local copy of a remote file is fetched again once before that.
 from __future__ import annotations
 
 import contextlib
+import itertools
 import math
 import os
 import struct
@@ -36,6 +37,8 @@ __all__ = ["END", "Run", "RunCache", "RunRef", "coalesce", "drop", "keep"]
 SPLIT_BYTES = 256 << 20
 COPY_SECONDS = 3600.0
 """A local copy of a remote file that nobody opened for so long is removed; it can be fetched again."""
+LOOK_SECONDS = 1.0
+"""How often to look which of the open files have been deleted."""
 LASTING_LEVEL = 2
 """From this level on files last: those before are mostly merged before they have to be on disk."""
 INDEXED_ROWS = 4096
@@ -83,7 +86,7 @@ class RunCache:
         self._open: OrderedDict[str, _Opened] = OrderedDict()
         self._verified: dict[str, int] = {}
         self._made: set[str] = set()
-        self._next_sweep = 0.0
+        self._next_sweep = self._next_look = 0.0
         self._lock = threading.Lock()
 
     def open(self, ref: RunRef) -> Run:
@@ -110,6 +113,27 @@ class RunCache:
             if oldest.used > idle_since and len(self._open) <= self._most:
                 break
             self._open.popitem(last=False)
+
+    def close_deleted(self) -> None:
+        """Closes files that are no longer in the store, if it is local; at most once in ``LOOK_SECONDS``.
+
+        As long as anybody has a deleted file open, its pages stay in memory, and those that are not on disk
+        yet are written there after half a minute: with 1 GiB of state that was as much again, all at once.
+        """
+        now = time.monotonic()
+        with self._lock:
+            if not self.store.is_local or now < self._next_look:
+                return
+            self._next_look = now + LOOK_SECONDS
+            idle = list(
+                itertools.takewhile(lambda name: self._open[name].used <= now - LOOK_SECONDS, self._open)
+            )
+        gone = [name for name in idle if not os.path.exists(self.store.local_path(name) or "")]
+        for name in gone:
+            with self._lock:
+                closed = self._open.pop(name, None)
+                self._verified.pop(name, None)
+            del closed  # its memory is given back here, where nobody waits for the lock
 
     def write(
         self, name: str, batch: pa.RecordBatch, *, age: int, level: int, timed: bool, durable: bool = False
