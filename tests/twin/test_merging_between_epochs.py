@@ -6,6 +6,8 @@ from contextlib import nullcontext
 
 import pytest
 
+from sterna.engine.removal import Removal
+from sterna.state import runs
 from twin.harness import churning
 from twin.small import counts, rows, totals
 
@@ -43,7 +45,22 @@ def test_offers_are_taken(start, moving):
                 key: sum(key >= past % 3 for past in range(epoch + 1)) for key in totals(twin)
             }
     assert taken >= 6
-    assert len(twin._later.names) >= 12
+    assert sum("-c" in name for name in twin._later.names) >= 12
+
+
+def test_files_that_are_deleted_do_not_stay_open(start, monkeypatch):
+    monkeypatch.setattr(runs, "LOOK_SECONDS", 0.0)
+    monkeypatch.setattr(Removal, "remove", lambda self, paths: self._store.delete(paths))  # at once
+    twin = start(counts(), seed=None, retain=2)
+    twin._later = Always()
+    opened = set()
+    with churning():
+        for epoch in range(40):
+            twin.epoch(rows(*range(epoch % 3, 40)))
+            opened |= set(twin.cache._open)
+    deleted = {name for name in opened if not twin.store.exists(name)}
+    assert len(deleted) > 60
+    assert len(deleted & set(twin.cache._open)) < 20
 
 
 def test_a_damaged_offer_is_not_taken(start):
